@@ -19,7 +19,6 @@ package struct Trials: Sendable {
     package private(set) var all: [Trial] = []
     /// The steps of the release that the trials did not run, and why.
     package internal(set) var stepsNotRun: [(step: String, why: String)] = []
-    /// The total time of the trials.
     package private(set) var milliseconds = 0
 
     /// The maximum number of releases in a directory over which the release is tried; the newest are used.
@@ -49,8 +48,7 @@ package struct Trials: Sendable {
                 let digest = try older.digest
                 return try feed?.contains { $0.manifest.sha256 == digest } ?? true && older.hasBundle
             }
-        )
-        .filter { one in !named.contains { $0.1 == one.1 } }
+        ).filter { one in !named.contains { $0.1 == one.1 } }
         for (path, version) in [(nil, nil)] + (named + there).map({ (Optional($0.0), Optional($0.1)) }) {
             do { all.append(Trial(previous: version, skipped: try tryInstall(manifest, path, unpacked))) } catch {
                 throw Self.refusal(error, release.version, over: version)

@@ -41,7 +41,6 @@ struct ArgumentType: Sendable {
         /// A path, or a URL to download from.
         case source
         case directory
-        /// Exactly one of these words.
         case choice([String])
         /// Any text; completion offers these words.
         case offer(@Sendable () -> [String])
@@ -51,9 +50,7 @@ struct ArgumentType: Sendable {
     }
 
     /// The kinds of names in a store.
-    enum StoreNames: String, Sendable, CaseIterable {
-        case databases, releases, holds, quarantine
-    }
+    enum StoreNames: String, Sendable, CaseIterable { case databases, releases, holds, quarantine }
 
     let placeholder: String
     let kind: Kind
@@ -63,9 +60,7 @@ struct ArgumentType: Sendable {
         Self(placeholder: placeholder, kind: .file(orDirectory: orDirectory))
     }
     static func source(_ placeholder: String) -> Self { Self(placeholder: placeholder, kind: .source) }
-    static func directory(_ placeholder: String = "DIR") -> Self {
-        Self(placeholder: placeholder, kind: .directory)
-    }
+    static func directory(_ placeholder: String = "DIR") -> Self { Self(placeholder: placeholder, kind: .directory) }
     static func choice(_ placeholder: String, of words: [String]) -> Self {
         Self(placeholder: placeholder, kind: .choice(words))
     }

@@ -8,7 +8,6 @@ struct Call: Sendable {
     let line: ParsedLine
     let output: Output
     let environment: Environment
-    /// The update steps that this executable provides.
     let steps: StepSet
 
     func has(_ flag: Option) -> Bool { line.has(flag) }
@@ -17,16 +16,13 @@ struct Call: Sendable {
     /// Returns the value of an option that the parser has validated as a number.
     func number(_ option: Option) -> Int? { value(option).flatMap { Int($0) } }
 
-    /// Returns the value of an optional argument.
     func value(_ argument: Argument) -> String? { line.arguments[argument.name]?.first }
     func values(_ argument: Argument) -> [String] { line.arguments[argument.name] ?? [] }
-    /// Returns the value of a required argument.
     func required(_ argument: Argument) throws(MoultError) -> String {
         guard let value = value(argument) else { throw UsageErrors(verb: command.name).missing(argument) }
         return value
     }
 
-    /// Returns the value of a required option.
     func required(_ option: Option) throws(MoultError) -> String {
         guard let value = value(option) else { throw UsageErrors(verb: command.name).missing(option) }
         return value
@@ -42,7 +38,6 @@ struct Call: Sendable {
     /// The words `--store DIR` if the option was given; otherwise empty.
     var storeWords: [String] { line.storeWords }
 
-    /// Returns the directory of the chosen store.
     func store() throws -> String {
         let store = try namedStore()
         try check(store)
@@ -63,7 +58,6 @@ struct Call: Sendable {
         Self.checkedStore.withLock { $0 = store }
     }
 
-    /// The store whose ownership this process has checked.
     private static let checkedStore = Mutex<String?>(nil)
 
     /// Returns the directory of the chosen store, like `store()`, but without checking who owns it.
@@ -78,8 +72,7 @@ struct Call: Sendable {
 
     /// Returns the error with commands that can be pasted, for a verb that prints the error as part of its result.
     func pasted(_ error: MoultError) -> MoultError {
-        error.repeating(line, commands: Command.all)
-            .naming(store: storeWords, in: Command.all.takingStore)
+        error.repeating(line, commands: Command.all).naming(store: storeWords, in: Command.all.takingStore)
     }
 
     /// Returns a new progress bar for one operation; it shows nothing where output is not a terminal.

@@ -61,4 +61,14 @@ struct Command: Sendable {
         let required = ownOptions.filter { $0.requirement != nil }
         return (["moult", name, "[options]"] + required.map(\.usage) + arguments.map(\.usage)).joined(separator: " ")
     }
+
+    static let all: [Command] = [
+        ReplaceVerb.command, InitVerb.command, PlanVerb.command, ApplyVerb.command, CheckVerb.command,
+        ExportVerb.command, StatusVerb.command, FleetVerb.command, HistoryVerb.command, VerifyVerb.command,
+        RollbackVerb.command, HoldVerb.command, UnholdVerb.command, RecoverVerb.command, ResetVerb.command,
+        SalvageVerb.command, QuarantineVerb.command, CleanVerb.command, WatchVerb.command, SQLVerb.command,
+        AttachVerb.command, CacheVerb.command, BuildVerb.command, PackVerb.command, KeygenVerb.command,
+        SignVerb.command, PublishVerb.command, TrustVerb.command, StepsVerb.command, InspectVerb.command,
+        DiffVerb.command, DeltaVerb.command, HelpVerb.command, CompletionsVerb.command,
+    ]
 }

@@ -29,8 +29,6 @@ struct Environment: Sendable {
 enum ProcessArguments {
     /// The arguments; nil for an argument that is not UTF-8, because repairing it would name a different file.
     static var all: [String?] {
-        (1..<max(1, moult_argument_count())).map { index in
-            moult_argument(index).flatMap { OutsideText.valid($0) }
-        }
+        (1..<max(1, moult_argument_count())).map { index in moult_argument(index).flatMap { OutsideText.valid($0) } }
     }
 }

@@ -1,6 +1,5 @@
 internal import MoultBasics
 
-/// The exit status of the command.
 struct ExitCode: RawRepresentable, Hashable, Sendable {
     let rawValue: Int32
 
@@ -48,8 +47,7 @@ extension MoultError.Outcome {
         case .undone: "the update failed and was undone"
         case .stuck: "the update could be neither finished nor undone"
         case .usage: "invalid command line"
-        case .busy:
-            "another update is running, a process has a database open, or the feed cannot be reached"
+        case .busy: "another update is running, a process has a database open, or the feed cannot be reached"
         }
     }
 }

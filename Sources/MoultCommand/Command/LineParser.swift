@@ -149,7 +149,6 @@ struct ParsedLine: Sendable {
     var command: Command?
     /// The values of the given options, by long name; a flag has none.
     var options: [String: [String]] = [:]
-    /// The values of the given arguments, by name.
     var arguments: [String: [String]] = [:]
 
     func has(_ option: Option) -> Bool { options[option.name] != nil }

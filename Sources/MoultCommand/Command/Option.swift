@@ -1,12 +1,9 @@
-/// An option of a verb: a flag, or an option with a value.
 struct Option: Sendable {
-    /// The long name, without dashes.
     let name: String
     /// Other accepted long names, which help does not show.
     let aliases: [String]
     /// The letter of the short form.
     let letter: Character?
-    /// The kind of the option's value; nil for a flag.
     let value: ArgumentType?
     let summary: String
     /// Whether the option may be repeated, with every value counting.
@@ -36,16 +33,13 @@ struct Option: Sendable {
 
     /// The spellings that help and completions show, without aliases: `--out`, `-o`.
     var spellings: [String] { ["--\(name)"] + (letter.map { ["-\($0)"] } ?? []) }
-}
 
-extension Option {
     /// The words of this option with a value, which may begin with a dash.
     func words(_ value: String) -> [String] { value.hasPrefix("-") ? ["--\(name)=\(value)"] : ["--\(name)", value] }
 
     static let help = Option("help", letter: "h", "Show this help")
     static let version = Option("version", "Show the version of moult")
-    static let json = Option(
-        "json", "Print results, events and errors as JSON; in a pipe or file, one object per line")
+    static let json = Option("json", "Print results, events and errors as JSON; in a pipe or file, one object per line")
     static let quiet = Option("quiet", letter: "q", "Print only warnings and errors")
     static let verbose = Option("verbose", letter: "v", "Print details of results, and the causes of errors")
     static let store = Option(

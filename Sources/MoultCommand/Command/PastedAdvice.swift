@@ -1,8 +1,6 @@
 internal import MoultBasics
 
-extension Advice {
-    func completing(_ complete: (Command) -> Command) -> Advice { mapping { .command(complete($0)) } }
-}
+extension Advice { func completing(_ complete: (Command) -> Command) -> Advice { mapping { .command(complete($0)) } } }
 
 extension Advice.Command {
     /// Returns the command with `--store` if it has one of these verbs: it may be run in another directory.
@@ -64,14 +62,10 @@ extension ParsedLine {
     }
 
     /// Returns a word without the password that a URL may contain.
-    private static func shown(_ word: String) -> String {
-        word.contains("://") ? "\(Address(word))" : word
-    }
+    private static func shown(_ word: String) -> String { word.contains("://") ? "\(Address(word))" : word }
 
     /// Returns whether `verb`, with the same arguments, installs the release that this line's verb plans or finds.
-    private func isPlanOf(_ verb: String) -> Bool {
-        verb == "apply" && ["plan", "check"].contains(command?.name)
-    }
+    private func isPlanOf(_ verb: String) -> Bool { verb == "apply" && ["plan", "check"].contains(command?.name) }
 
     /// Returns the arguments and options of this line that the advised command also accepts and does not set itself. The store
     /// is added elsewhere, and output options do not matter.

@@ -4,7 +4,6 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// Finds the store that a command line refers to.
 enum StoreLocation {
     /// Returns the directory given by `--store`, otherwise by MOULT_STORE; otherwise the first of the current directory and
     /// `./store` that contains `moult.json`.

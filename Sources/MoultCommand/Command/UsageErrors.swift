@@ -1,6 +1,5 @@
 internal import MoultBasics
 
-/// Creates the errors for invalid command lines.
 struct UsageErrors {
     /// The verb; nil before it is known.
     let verb: String?
@@ -41,8 +40,7 @@ struct UsageErrors {
         // `--fore` is closer to the beginning of `--force-after` than to any other name.
         let beginnings = names.filter { $0.count > word.count }.map { (start: String($0.prefix(word.count)), name: $0) }
         let best = nearest(to: word, among: names + beginnings.map(\.start))
-        let meant = best.map { best in
-            names.contains(best) ? best : beginnings.first { $0.start == best }?.name ?? best
+        let meant = best.map { best in names.contains(best) ? best : beginnings.first { $0.start == best }?.name ?? best
         }
         // Other verbs that change a store have this option.
         if name == "apply", ["-n", "--dry-run"].contains(word) {

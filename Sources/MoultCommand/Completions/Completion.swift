@@ -32,17 +32,14 @@ extension [Command] {
 }
 
 extension String {
-    /// The text as one word of a POSIX shell.
     var shellQuoted: String {
         "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }
 
-/// The shells with a completion script.
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
-    /// Returns the completion script for these verbs.
     func script(for commands: [Command]) -> String {
         switch self {
         case .bash: BashCompletions(commands: commands).script

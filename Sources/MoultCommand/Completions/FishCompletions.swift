@@ -64,8 +64,7 @@ struct FishCompletions {
         command.options.map { rule("__moult_verb \(command.name)", $0) }
             + command.arguments.enumerated().map { place, argument in
                 let condition =
-                    argument.repeats
-                    ? "__moult_verb \(command.name)" : "__moult_at \(command.name) \(place + 1)"
+                    argument.repeats ? "__moult_verb \(command.name)" : "__moult_at \(command.name) \(place + 1)"
                 return "complete -c moult -n \"\(condition)\"\(offer(argument.value))"
             }
     }

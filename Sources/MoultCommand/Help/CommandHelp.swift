@@ -60,8 +60,7 @@ struct CommandHelp: Report {
                     "name": option.name, "letter": option.letter.map(String.init), "value": option.value?.placeholder,
                     "required": option.requirement != nil, "repeats": option.repeats, "summary": option.summary,
                 ])
-            },
-            "examples": command.examples.map { JSON.record(["purpose": $0.purpose, "line": $0.line]) },
+            }, "examples": command.examples.map { JSON.record(["purpose": $0.purpose, "line": $0.line]) },
         ])
     }
 }

@@ -18,9 +18,8 @@ struct OverviewHelp: Report {
         guard listsAll else {
             section(
                 "Verbs that most users need",
-                Self.first.compactMap { name in
-                    commands.first { $0.name == name }.map { (name, $0.summary) }
-                }, 0, &page)
+                Self.first.compactMap { name in commands.first { $0.name == name }.map { (name, $0.summary) } }, 0,
+                &page)
             page.line()
             page.line("More: moult help VERB. All verbs and topics: moult help all")
             return

@@ -1,7 +1,6 @@
 internal import Moult
 internal import StepKit
 
-/// Builds text in the man macros of roff.
 struct Roff {
     private(set) var text = ""
     private var isAfterHeading = false
@@ -12,7 +11,6 @@ struct Roff {
         line("", "\(Self.escaped(name)) \\- \(Self.escaped(summary))")
     }
 
-    /// Writes a request with its arguments, or a line of text.
     mutating func line(_ request: String, _ rest: String = "") {
         text += [request, rest].filter { !$0.isEmpty }.joined(separator: " ") + "\n"
         isAfterHeading = request == ".SH" || request == ".SS"
@@ -32,9 +30,7 @@ struct Roff {
     }
 
     /// Starts a paragraph, unless a heading has already started one.
-    private mutating func beginParagraph() {
-        if !isAfterHeading { line(".PP") }
-    }
+    private mutating func beginParagraph() { if !isAfterHeading { line(".PP") } }
 
     mutating func literal(_ lines: String) {
         beginParagraph()

@@ -8,9 +8,8 @@ internal import MoultSandbox
 /// next command recovers.
 enum StuckSQL {
     static func watch(reportingTo output: Output) {
-        SQLWatchdog.enable(
-            confinesLater: SandboxedReexec.isEntered, isStopRequested: { Interruption.isRequested }
-        ) { finding in
+        SQLWatchdog.enable(confinesLater: SandboxedReexec.isEntered, isStopRequested: { Interruption.isRequested }) {
+            finding in
             let error = error(for: finding, isDecided: OpenDecision.exists)
             output.report(error)
             // The exit status matters more than results that cannot be written.

@@ -35,7 +35,6 @@ final class Console: Sendable {
     /// The current capabilities of stderr.
     var errNow: Terminal { Terminal(descriptor: errDescriptor, environment: environment) }
 
-    /// Appends to the buffer for stdout, which is written when it is full or on `flush`.
     func write(_ text: String) { write(Array(text.utf8)) }
 
     /// Appends bytes, which need not be text, in the same way.
@@ -47,7 +46,6 @@ final class Console: Sendable {
         }
     }
 
-    /// Writes the buffer to stdout.
     func flush() { state.withLock { flush(&$0) } }
 
     /// Writes all remaining output; returns the errno of a failed write, if any.
@@ -60,7 +58,6 @@ final class Console: Sendable {
         }
     }
 
-    /// Writes to stderr immediately. If that fails, the diagnostic is lost.
     func diagnose(_ text: String) {
         state.withLock { state in
             clearProgress(&state)

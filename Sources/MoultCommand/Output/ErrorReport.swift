@@ -45,9 +45,7 @@ struct ErrorReport {
         ])
     }
 
-    private static func line(_ error: MoultError) -> String {
-        error.what + (error.why.map { ": \($0)" } ?? "")
-    }
+    private static func line(_ error: MoultError) -> String { error.what + (error.why.map { ": \($0)" } ?? "") }
 
     /// Returns the advice in its printed form: a command is shown as something to run, a sentence unchanged. On a terminal, a
     /// command that ends a sentence also ends the line, without a full stop, so that it can be copied.

@@ -2,7 +2,6 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultLibc
 
-/// The format of results.
 enum Format: Sendable {
     case text
     case json
@@ -47,8 +46,7 @@ struct Output: Sendable {
     /// only one batch is in memory. `rest` returns the members that follow the list in JSON.
     func list<Part>(
         _ name: String, next: () throws -> [Part], json: (Part) -> JSON,
-        rest: () -> KeyValuePairs<String, (any JSONValue)?>,
-        write: ([Part], inout Page) -> Void
+        rest: () -> KeyValuePairs<String, (any JSONValue)?>, write: ([Part], inout Page) -> Void
     ) throws {
         var batch = try next()
         var page = Page(for: console.out)
@@ -88,7 +86,6 @@ struct Output: Sendable {
         for line in lines { console.write(StyledText(String(line)).rendered(for: console.out) + "\n") }
     }
 
-    /// Writes everything printed so far.
     func flush() { console.flush() }
 
     /// Writes lines of a result immediately, because more follow later; in JSON, events carry the same information.
@@ -127,8 +124,7 @@ struct Output: Sendable {
     /// Prints a problem that does not stop the verb.
     func warn(_ text: Advice) {
         switch format {
-        case .text:
-            diagnose("moult: \("warning:", .warning) \(text)")
+        case .text: diagnose("moult: \("warning:", .warning) \(text)")
         case .json:
             let event: JSON = .record(["event": "warning", "message": text.completing(complete).description])
             console.write(Self.numbered(event).line + "\n")
@@ -145,7 +141,6 @@ struct Output: Sendable {
         console.diagnose(page.text)
     }
 
-    /// Prints why the verb failed.
     func report(_ error: any Error) {
         let report = ErrorReport(error, isVerbose: isVerbose)
         switch format {
@@ -160,7 +155,6 @@ struct Output: Sendable {
     }
 }
 
-/// Writes the output files of verbs.
 enum OutputFile {
     /// Creates or replaces the file. An existing file of this user keeps its mode; a new one gets `mode` without the permissions in
     /// the umask, and so does one that replaces a file of another user, who may have created it with a mode that lets anyone write.

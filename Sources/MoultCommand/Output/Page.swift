@@ -1,10 +1,8 @@
 internal import MoultBasics
 
-/// Builds the text of a result for one terminal.
 struct Page {
     let terminal: Terminal
     private(set) var text = ""
-    /// Adds the store to a command.
     private let complete: (Advice.Command) -> Advice.Command
 
     init(for terminal: Terminal, completing complete: @escaping (Advice.Command) -> Advice.Command = { $0 }) {
@@ -14,10 +12,7 @@ struct Page {
     var tick: StyledText { StyledText(terminal.symbols.tick, .good) }
     var cross: StyledText { StyledText(terminal.symbols.cross, .bad) }
 
-    /// Writes a single line.
-    mutating func line(_ line: StyledText = "") {
-        text += line.completing(complete).rendered(for: terminal) + "\n"
-    }
+    mutating func line(_ line: StyledText = "") { text += line.completing(complete).rendered(for: terminal) + "\n" }
 
     /// Writes running text, wrapped and indented.
     mutating func paragraph(_ paragraph: StyledText, indent: Int = 0) {
@@ -52,18 +47,52 @@ struct Page {
     }
 
     /// Writes a table as running text, which is wrapped in a pipe as well.
-    mutating func proseTable(_ table: Table) {
-        for part in table.lines(width: terminal.proseWidth) { line(part) }
+    mutating func proseTable(_ table: Table) { for part in table.lines(width: terminal.proseWidth) { line(part) } }
+
+    mutating func raw(_ raw: String) { text += raw }
+
+    mutating func prose(_ pieces: [Prose], indent: Int = 0) {
+        for (index, piece) in pieces.enumerated() {
+            if index > 0 { line() }
+            switch piece {
+            case .heading(let text): line(spaces(indent) + StyledText(text, .heading))
+            case .paragraph(let text): paragraph(StyledText(text), indent: indent)
+            case .literal(let text):
+                for part in text.split(separator: "\n", omittingEmptySubsequences: false) {
+                    line(spaces(indent + 4) + StyledText(String(part)))
+                }
+            case .list(let items): list(items.map { (StyledText($0.term), $0.meaning) }, indent: indent + 2)
+            }
+        }
     }
 
-    /// Writes text in the exact form that a program or file needs: a script, rows of a query.
-    mutating func raw(_ raw: String) { text += raw }
+    mutating func list(_ items: [(term: StyledText, meaning: String)], indent: Int = 2, minWidth: Int = 0) {
+        var table = Table(.left(minWidth: minWidth), .left, indent: indent)
+        for item in items { table.row(item.term, StyledText(item.meaning)) }
+        proseTable(table)
+    }
+
+    mutating func heading(_ title: String) {
+        line()
+        line("\(title + ":", .heading)")
+    }
 }
 
 /// A verb's result, which can be written for humans and for programs.
 protocol Report {
-    /// Writes the result for humans.
     func write(to page: inout Page)
     /// The members of the result's JSON object; the output adds `"format"`.
     var json: JSON { get }
+}
+
+/// A block of running text. Terminal help and man pages are generated from the same blocks.
+enum Prose: Sendable, ExpressibleByStringLiteral {
+    case heading(String)
+    case paragraph(String)
+    /// Lines printed verbatim: a command or the content of a file.
+    case literal(String)
+    /// Terms and their meanings.
+    case list([(term: String, meaning: String)])
+
+    init(stringLiteral text: String) { self = .paragraph(text) }
 }

@@ -2,7 +2,6 @@ internal import CLinux
 internal import MoultBasics
 internal import MoultLibc
 
-/// The command's standard input.
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
@@ -17,9 +16,7 @@ enum StandardInput {
 
     /// Returns the next line, without its line feed. A signal during the wait ends the command, even if signals are otherwise
     /// only recorded.
-    static func line(orUntil isOver: () -> Bool = { false }) throws -> [UInt8] {
-        try lineIfAny(orUntil: isOver) ?? []
-    }
+    static func line(orUntil isOver: () -> Bool = { false }) throws -> [UInt8] { try lineIfAny(orUntil: isOver) ?? [] }
 
     /// Like `line`, but returns nil at the end of the input.
     static func lineIfAny(orUntil isOver: () -> Bool = { false }) throws -> [UInt8]? {

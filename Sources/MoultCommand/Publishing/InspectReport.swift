@@ -4,7 +4,6 @@ internal import MoultRows
 internal import MoultSQLite
 internal import StepKit
 
-/// The output of `inspect`.
 struct InspectReport: Report {
     let inspection: Inspection
     let showsSchema: Bool

@@ -14,7 +14,7 @@ extension PackChanges {
                 }
             }
         }
-        DiffSummary(diff: diff).write(to: &page)
+        diff.writeSummary(to: &page)
         for migration in migrations {
             page.wrapped("\("~", .changed) \(migration.database): stores run \(migration.member)", indent: 2)
         }

@@ -3,28 +3,24 @@ internal import MoultPublish
 internal import StepKit
 
 /// The output of `publish --dry-run`, and what `publish` shows at a terminal before it asks.
-struct PreviewReport: Report {
-    let preview: PublishPreview
-
+extension PublishPreview: Report {
     func write(to page: inout Page) {
-        let from =
-            preview.serialBefore.map { "serial \($0) -> \(preview.serial)" } ?? "new feed, serial \(preview.serial)"
-        page.wrapped("\(preview.feed, .heading)  \(from), valid until \(preview.expires.text(for: page.terminal))")
-        for entry in preview.entries { page.wrapped(line(entry), indent: 2) }
-        for file in preview.patchesAdded { page.line("  \("+", .added) \(file)") }
-        for file in preview.patchesRemoved { page.line("  \("-", .removed) \(file)") }
-        if preview.entries.isEmpty, preview.patchesAdded.isEmpty, preview.patchesRemoved.isEmpty {
+        let from = serialBefore.map { "serial \($0) -> \(serial)" } ?? "new feed, serial \(serial)"
+        page.wrapped("\(feed, .heading)  \(from), valid until \(expires.text(for: page.terminal))")
+        for entry in entries { page.wrapped(line(entry), indent: 2) }
+        for file in patchesAdded { page.line("  \("+", .added) \(file)") }
+        for file in patchesRemoved { page.line("  \("-", .removed) \(file)") }
+        if entries.isEmpty, patchesAdded.isEmpty, patchesRemoved.isEmpty {
             page.line("  \("=", .dim) no release changes")
         }
-        if !preview.signedAgain.isEmpty {
-            page.wrapped(
-                "the new keys also sign \(preview.signedAgain.map(\.description).joined(separator: ", "))", indent: 2)
+        if !signedAgain.isEmpty {
+            page.wrapped("the new keys also sign \(signedAgain.map(\.description).joined(separator: ", "))", indent: 2)
         }
-        if let list = preview.keyList, let expires = preview.keysExpire {
+        if let list = keyList, let expires = keysExpire {
             page.line("  keys of \(list), valid until \(expires.text(for: page.terminal))")
         }
-        for note in preview.takenIn { page.wrapped("taken in from a feed that was overwritten: \(note)", indent: 2) }
-        for warning in preview.warnings { page.wrapped("\("!", .warning) \(warning)", indent: 2) }
+        for note in takenIn { page.wrapped("taken in from a feed that was overwritten: \(note)", indent: 2) }
+        for warning in warnings { page.wrapped("\("!", .warning) \(warning)", indent: 2) }
     }
 
     private func before(_ entry: PublishPreview.Entry) -> StyledText {
@@ -44,10 +40,6 @@ struct PreviewReport: Report {
         }
     }
 
-    var json: JSON { preview.json }
-}
-
-extension PublishPreview {
     var json: JSON {
         .record([
             "feed": feed, "serial": serial, "serialBefore": serialBefore, "expires": expires.description,
@@ -60,8 +52,7 @@ extension PublishPreview {
                     "channelBefore": entry.before?.channel, "app": entry.release.requires.app?.description,
                     "withdrawn": entry.release.withdrawn, "onWithdrawn": entry.release.onWithdrawn?.rawValue,
                 ])
-            },
-            "patchesAdded": patchesAdded, "patchesRemoved": patchesRemoved,
+            }, "patchesAdded": patchesAdded, "patchesRemoved": patchesRemoved,
             "signedAgain": signedAgain.map(\.description), "takenIn": takenIn, "warnings": warnings.map(\.description),
         ])
     }
@@ -83,7 +74,6 @@ extension Feed.Release {
     /// Whether every store gets the release.
     var isForAll: Bool { rollout == 100 && channel == Self.defaultChannel && requires.app == nil }
 
-    /// The stores that get the release.
     var audience: String {
         let app = requires.app.map { ", app \($0)" } ?? ""
         return channel == Self.defaultChannel ? "\(share)\(app)" : "\(share) that follow \(channel)\(app)"

@@ -33,7 +33,6 @@ extension PublishVerb {
         }
     }
 
-    /// Returns the same command line with other arguments.
     private static func line(_ arguments: [String], _ call: Call) -> Advice.Command {
         Advice.Command(["moult", "publish"] + arguments + call.words(of: call.command.ownOptions))
     }

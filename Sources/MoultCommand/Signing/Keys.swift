@@ -2,9 +2,7 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultTrust
 
-/// Keys named on the command line.
 enum Keys {
-    /// The maximum size of a key file, which normally has a few hundred bytes.
     private static let limit = 1 << 14
 
     /// Reads a secret key from a file in moult's or minisign's format; asks for the password if the key has one.
@@ -92,7 +90,6 @@ extension Call {
         return key
     }
 
-    /// Returns the secret keys in the files that a repeatable option names, each key once.
     func secretKeys(_ option: Option) throws -> [SecretKey] {
         var keys: [SecretKey] = []
         for path in values(option) {

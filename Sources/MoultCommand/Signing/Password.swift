@@ -45,8 +45,7 @@ enum Password {
         }
         if StandardInput.isTerminal, try ask("Repeat the password: ") != password {
             throw MoultError(
-                .password, .usage, what: "the two passwords differ", why: "both entries must match",
-                now: "Try again.")
+                .password, .usage, what: "the two passwords differ", why: "both entries must match", now: "Try again.")
         }
         return password
     }

@@ -17,9 +17,7 @@ struct Metrics {
         for metric in metrics where !metric.samples.isEmpty {
             page.line("# HELP moult_\(metric.name) \(metric.help)")
             page.line("# TYPE moult_\(metric.name) gauge")
-            for sample in metric.samples {
-                page.line("moult_\(metric.name){\(labels(sample.labels))} \(sample.value)")
-            }
+            for sample in metric.samples { page.line("moult_\(metric.name){\(labels(sample.labels))} \(sample.value)") }
         }
     }
 
@@ -84,7 +82,6 @@ struct Metrics {
         ]
     }
 
-    /// Returns the metrics of the feed, as of the last request.
     private func feed(_ status: Status) -> [Metric] {
         let followed = Metric("feed_followed", "Whether a feed is configured.", status.feed == nil ? 0 : 1)
         let channel = Metric(
@@ -98,8 +95,7 @@ struct Metrics {
             status.keys == nil ? nil : status.revoked == nil ? 0 : 1)
         guard let known = status.known else { return [followed, channel, keys, revoked] }
         return [
-            followed, channel, keys, revoked,
-            Metric("feed_serial", "The serial of the last known feed.", known.serial),
+            followed, channel, keys, revoked, Metric("feed_serial", "The serial of the last known feed.", known.serial),
             Metric("feed_created_timestamp_seconds", "When the last known feed was created.", known.created?.seconds),
             Metric("feed_expires_timestamp_seconds", "When the last known feed expires.", known.expires.seconds),
             Metric("newer", "Whether a newer release is known and not installed.", known.newest == nil ? 0 : 1),
@@ -126,8 +122,7 @@ struct Metrics {
                 }),
             Metric(
                 "database_bytes", "The size of a database.",
-                status.databases.compactMap { file in
-                    file.size.map { .init(labels: Self.labels(file), value: "\($0)") }
+                status.databases.compactMap { file in file.size.map { .init(labels: Self.labels(file), value: "\($0)") }
                 }),
             Metric(
                 "generation_bytes", "The size of a kept generation.",
@@ -233,7 +228,6 @@ struct Metrics {
             let quoted = value.replacing(scalar: "\\", with: "\\\\").replacing(scalar: "\"", with: "\\\"")
                 .replacing(scalar: "\n", with: "\\n")
             return "\(name)=\"\(quoted)\""
-        }
-        .joined(separator: ",")
+        }.joined(separator: ",")
     }
 }

@@ -33,9 +33,7 @@ struct NagiosLine {
     }
 
     private var release: String? {
-        status.map { status in
-            status.product + (status.current.map { " \(Generation.version(of: $0.name))" } ?? "")
-        }
+        status.map { status in status.product + (status.current.map { " \(Generation.version(of: $0.name))" } ?? "") }
     }
 
     private var performance: String {

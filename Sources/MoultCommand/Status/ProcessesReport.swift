@@ -44,8 +44,7 @@ struct ProcessesReport: Report {
                     "pid": holder.process.pid, "command": holder.process.command,
                     "started": holder.process.started?.description, "uses": holder.uses.map(\.json),
                 ])
-            },
-            "unseen": holders.unseen,
+            }, "unseen": holders.unseen,
         ])
     }
 }

@@ -7,10 +7,8 @@ internal import StepKit
 /// The output of `moult status` for humans.
 struct StatusReport: Report {
     let status: Status
-    /// Adds the store to the commands in an advice.
     let completing: (Advice) -> Advice
 
-    /// The findings, with the store in their commands.
     var findings: [Finding] { status.findings().map { $0.advising(completing) } }
 
     func write(to page: inout Page) {
@@ -61,10 +59,9 @@ struct StatusReport: Report {
                 "feed": status.feed.map { StyledText($0) },
                 "known": status.known.map {
                     "serial \($0.serial)\(made), valid until \($0.expires.text(for: terminal))"
-                },
-                "trusts": StyledText(status.keys?.summary ?? "no key, so signatures are not checked"),
-                "keys": status.keyList.map { "\($0.name)\(until)" },
-                "since": text(status.since), "created": text(status.created), "expires": text(status.expires),
+                }, "trusts": StyledText(status.keys?.summary ?? "no key, so signatures are not checked"),
+                "keys": status.keyList.map { "\($0.name)\(until)" }, "since": text(status.since),
+                "created": text(status.created), "expires": text(status.expires),
                 "guard": status.isFullyConfined ? nil : StyledText(status.protection, .warning),
                 "last": status.last.map { attempt($0, terminal) },
             ], indent: 2)
@@ -144,6 +141,28 @@ struct StatusReport: Report {
         }
         return table
     }
+
+    var json: JSON {
+        .record([
+            "store": status.root, "time": Timestamp.now.description, "product": status.product,
+            "severity": findings.worst?.rawValue, "findings": findings.map(\.json), "app": status.app?.description,
+            "follow": status.follow.rawValue, "installed": status.current.map { Generation.version(of: $0.name) },
+            "generation": status.current?.name, "since": status.since?.description,
+            "created": status.created?.description, "expires": status.expires?.description,
+            "hold": status.holds.holdToShow?.json, "holds": status.holds.json, "feed": status.feed,
+            "known": status.known?.json,
+            "keyList": status.keyList.map { JSON.record(["name": $0.name, "expires": $0.expires?.description]) },
+            "trusted": status.keys.map(\.all),
+            "revoked": status.revoked.map { JSON.record(["version": $0.version.description, "signers": $0.signers]) },
+            "trustedKeys": status.trustedKeys.unlessEmpty, "unfinished": status.unfinished.updates,
+            "workers": status.unfinished.workers.map(\.pid), "databases": status.databases.map { $0.json(completing) },
+            "generations": status.generations.map(\.json), "uncarried": status.uncarried.map(\.json).unlessEmpty,
+            "consumers": status.consumers.map { consumer in
+                JSON.record(["name": consumer.name, "by": consumer.by, "databases": consumer.databases])
+            }, "laggards": status.laggards.map(\.json), "guard": status.protection, "attempt": status.attempt?.json,
+            "last": status.last?.json, "failure": status.failure?.json,
+        ])
+    }
 }
 
 extension KeyRoles {
@@ -152,4 +171,44 @@ extension KeyRoles {
         if release == root, timestamp == nil { return release.ids }
         return "releases \(release.ids)" + (timestamp.map { ", feed \($0.ids)" } ?? "") + ", key lists \(root.ids)"
     }
+}
+
+extension DatabaseState {
+    fileprivate func json(_ completing: (Advice) -> Advice) -> JSON {
+        .record([
+            "name": database.name, "kind": database.kind.rawValue, "path": path, "size": size, "state": state.rawValue,
+            "proof": proof, "checked": database.kind.isSealed ? nil : depth.rawValue, "since": time?.description,
+            "finding": findings.first?.advising(completing).json, "notChecked": notChecked.unlessEmpty,
+        ])
+    }
+}
+
+extension Status.Kept {
+    fileprivate var json: JSON {
+        .record([
+            "name": name, "version": Generation.version(of: name), "size": size, "current": isCurrent,
+            "holders": holders.map { JSON.record(["pid": $0.pid, "command": $0.command]) },
+        ])
+    }
+}
+
+extension KnownFeed {
+    fileprivate var json: JSON {
+        .record([
+            "serial": serial, "created": created?.description, "expires": expires.description, "expired": isExpired(),
+            "available": newest?.description, "missing": choice.isMissing,
+            "skipped": choice.skipped.map { JSON.record(["version": $0.version.description, "why": $0.why]) },
+            "withdrawn": choice.withdrawn, "onWithdrawn": choice.onWithdrawn?.rawValue,
+        ])
+    }
+}
+
+extension Holders.OutdatedReader {
+    /// The process, and the files that it has open.
+    var json: JSON { .record(["pid": process.pid, "command": process.command, "databases": databases]) }
+}
+
+extension Laggard {
+    /// The process, and the release that it reads.
+    var json: JSON { .record(["pid": process.pid, "command": process.command, "generation": generation]) }
 }

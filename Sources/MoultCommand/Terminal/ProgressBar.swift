@@ -40,7 +40,6 @@ final class ProgressBar: Sendable {
         state = Mutex(State(ticks: ticks))
     }
 
-    /// Records the progress of the operation, and draws it when due.
     func show(_ progress: Progress) {
         guard isShown else { return }
         let now = clock()
@@ -78,15 +77,12 @@ final class ProgressBar: Sendable {
 
     private func startTicking(_ state: inout State) {
         guard state.ticks else { return }
-        do {
-            try Threads.detach { [self] in while tick() { usleep(100_000) } }
-        } catch {
+        do { try Threads.detach { [self] in while tick() { usleep(100_000) } } } catch {
             // If no thread can be started, only events redraw the bar.
             state.ticks = false
         }
     }
 
-    /// Draws the latest event; returns false when the operation is over.
     private func tick() -> Bool {
         let now = clock()
         return state.withLock { state in
@@ -97,7 +93,6 @@ final class ProgressBar: Sendable {
     }
 }
 
-/// Seconds on a monotonic clock.
 func monotonicSeconds() -> Double {
     var time = timespec()
     // Fails only for a clock that does not exist.
@@ -119,7 +114,6 @@ struct ProgressRate {
         while samples.count > 2, samples[1].time < time - Self.window { samples.removeFirst() }
     }
 
-    /// Units per second; nil with too few samples.
     var perSecond: Double? {
         guard let first = samples.first, let last = samples.last, last.time - first.time >= Self.shortest else {
             return nil

@@ -4,7 +4,6 @@ internal import MoultBasics
 struct ProgressLine {
     let progress: Progress
     let rate: Double?
-    /// Seconds since the phase began.
     let elapsed: Double
     /// Whether the user has asked the command to stop, and it has not stopped yet.
     var isStopping = false

@@ -37,7 +37,6 @@ struct StyledText: Sendable, Equatable {
         }
     }
 
-    /// The text without styles.
     var plain: String { parts.map(\.text).joined() }
 
     /// Replaces the ellipsis with three full stops on terminals without Unicode. Only for moult's own sentences, because data
@@ -62,7 +61,6 @@ struct StyledText: Sendable, Equatable {
         return text
     }
 
-    /// The display width in columns.
     var width: Int { parts.reduce(0) { $0 + displayWidth($1.text) } }
 
     /// Returns the text with escape sequences for the terminal, and with control characters from other sources made visible.
@@ -88,9 +86,7 @@ extension StyledText: ExpressibleByStringInterpolation {
             text += StyledText(value.description, style)
         }
         mutating func appendInterpolation(_ value: StyledText) { text += value }
-        mutating func appendInterpolation(_ advice: Advice, _ style: Style? = nil) {
-            text += StyledText(advice, style)
-        }
+        mutating func appendInterpolation(_ advice: Advice, _ style: Style? = nil) { text += StyledText(advice, style) }
         mutating func appendInterpolation(run words: [String], _ style: Style? = nil) {
             text += StyledText("\(run: words)" as Advice, style)
         }

@@ -7,7 +7,6 @@ struct Table: Sendable {
 
     struct Column: Sendable {
         let alignment: Alignment
-        /// Spaces after the column.
         var gap = 2
         /// The smallest width, so that several tables line up.
         var minWidth = 0
@@ -86,8 +85,6 @@ struct Table: Sendable {
     }
 }
 
-extension StyledText {
-    fileprivate var isBlank: Bool { plain.allSatisfy { $0 == " " } }
-}
+extension StyledText { fileprivate var isBlank: Bool { plain.allSatisfy { $0 == " " } } }
 
 func spaces(_ count: Int) -> StyledText { StyledText(String(repeating: " ", count: max(0, count))) }

@@ -23,7 +23,6 @@ struct Terminal: Sendable, Equatable {
         self.canRedraw = canRedraw
     }
 
-    /// Examines an open descriptor and the environment.
     init(descriptor: Int32, environment: Environment) {
         let isTerminal = isatty(descriptor) == 1
         let columns = isTerminal ? Int(moult_terminal_columns(descriptor)) : 0
@@ -54,23 +53,22 @@ struct Terminal: Sendable, Equatable {
         let name = Array(locale.lowercased().utf8)
         return contains("utf-8", in: name) || contains("utf8", in: name)
     }
+
+    /// The few symbols that are not letters, in Unicode or ASCII depending on the locale.
+    struct Symbols: Sendable {
+        let tick: String
+        let cross: String
+        let arrow: String
+        let dot: String
+        let ellipsis: String
+        let barDone: String
+        let barRest: String
+
+        static let unicode = Symbols(
+            tick: "✓", cross: "✗", arrow: "→", dot: "·", ellipsis: "…", barDone: "━", barRest: "─")
+        static let ascii = Symbols(
+            tick: "ok", cross: "x", arrow: "->", dot: "-", ellipsis: "...", barDone: "#", barRest: ".")
+    }
 }
 
-/// The few symbols that are not letters, in Unicode or ASCII depending on the locale.
-struct Symbols: Sendable {
-    let tick: String
-    let cross: String
-    let arrow: String
-    let dot: String
-    let ellipsis: String
-    let barDone: String
-    let barRest: String
-
-    static let unicode = Symbols(tick: "✓", cross: "✗", arrow: "→", dot: "·", ellipsis: "…", barDone: "━", barRest: "─")
-    static let ascii = Symbols(
-        tick: "ok", cross: "x", arrow: "->", dot: "-", ellipsis: "...", barDone: "#", barRest: ".")
-}
-
-extension Terminal {
-    var symbols: Symbols { hasUnicode ? .unicode : .ascii }
-}
+extension Terminal { var symbols: Symbols { hasUnicode ? .unicode : .ascii } }

@@ -27,7 +27,6 @@ extension StyledText {
     /// The width of the longest part that `wrapped` does not break.
     var longestWord: Int { words.map(\.width).max() ?? 0 }
 
-    /// The words between spaces; a word may have several styles.
     private var words: [StyledText] {
         var words: [StyledText] = []
         var word = StyledText()

@@ -3,7 +3,6 @@ internal import MoultBasics
 
 /// Output common to several verbs.
 extension Page {
-    /// Writes the holds and their reasons, and how to remove them.
     mutating func holds(_ holds: Holds, _ shown: [Hold]? = nil) {
         let shown = shown ?? holds.all
         for hold in shown { wrapped(StyledText(hold.sentence, .warning)) }
@@ -17,7 +16,6 @@ extension Page {
         }
     }
 
-    /// Writes findings, each with what to do.
     mutating func findings(_ findings: [Finding]) {
         for finding in findings {
             let why = finding.why.map { ": \($0)" } ?? ""
@@ -26,7 +24,6 @@ extension Page {
         }
     }
 
-    /// Writes what to do about databases, each advice once.
     mutating func advice(of findings: [Finding]) {
         var said: [Advice] = []
         for finding in findings {
@@ -48,12 +45,21 @@ extension Page {
         for name in report.removed {
             wrapped("\("-", .removed) generation \(name)\(dry ? " would be removed" : " was removed")")
         }
-        for kept in report.kept {
-            wrapped("\("=", .dim) generation \(kept.generation) stays: \(kept.why)")
-        }
+        for kept in report.kept { wrapped("\("=", .dim) generation \(kept.generation) stays: \(kept.why)") }
+    }
+
+    /// Writes a line for each set of which no warning was shown.
+    mutating func otherSets(_ sets: [QuarantineShelf.Set]) {
+        for set in sets where !set.hasUncarriedRows { wrapped(StyledText(set.keptText([]))) }
     }
 }
 
-extension Holds {
-    var json: JSON { .array(all.map(\.json)) }
+extension Holds { var json: JSON { .array(all.map(\.json)) } }
+
+/// Rows of the app that updates have left behind: an operator hears of them also with `-q` and from a timer.
+extension Output {
+    /// Warns of the sets with such rows; the output adds the store to the command.
+    func warnOfRows(in sets: [QuarantineShelf.Set]) {
+        for set in sets where set.hasUncarriedRows { warn(set.keptText([])) }
+    }
 }

@@ -4,7 +4,6 @@ internal import StepKit
 
 /// The lines of a plan: a mark, the phase, the database, and the change.
 struct PlanLines: Sendable {
-    /// The effects that are shown as lines.
     let effects: [Effect]
     private let databaseWidth: Int
     /// The sources of members that do not come from the bundle.

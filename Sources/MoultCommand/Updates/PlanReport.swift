@@ -7,14 +7,11 @@ internal import StepKit
 /// The output of `plan`, and of the dry runs of rollback and reset.
 struct PlanReport: Report {
     let plan: Plan
-    /// The store as the user specified it.
     let store: String
     /// The free space on the store's file system, in bytes; nil if the file system is read-only.
     let free: Int?
-    /// Interrupted updates.
     let unfinished: Unfinished
     let details: Bool
-    /// The command that applies the plan.
     let command: [String]
     /// The validator that would check the databases of the release.
     let examiner: Validator
@@ -23,7 +20,6 @@ struct PlanReport: Report {
     /// The changes in sentences, for a user who does not know releases and steps.
     let summary: [String]?
 
-    /// Whether applying the plan would change nothing.
     var isEmpty: Bool { !plan.changesStore && unfinished.isEmpty }
 
     func write(to page: inout Page) {
@@ -38,9 +34,7 @@ struct PlanReport: Report {
         } else {
             page.title(of: plan, store: store)
             let lines = PlanLines(plan, details: details)
-            for effect in lines.effects {
-                for line in lines.lines(of: effect, on: page.terminal) { page.line(line) }
-            }
+            for effect in lines.effects { for line in lines.lines(of: effect, on: page.terminal) { page.line(line) } }
         }
         if !plan.calls.isEmpty { page.line() }
         for call in plan.calls { page.wrapped("consumer \(call.text)") }
@@ -78,22 +72,19 @@ struct PlanReport: Report {
         let counts = plan.counts
         let parts = [
             (counts.replaced, "to replace"), (counts.added, "to add"), (counts.changed, "to change"),
-            (counts.removed, "to take out of service"),
-            (counts.unchanged, "unchanged"),
+            (counts.removed, "to take out of service"), (counts.unchanged, "unchanged"),
         ]
         return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
     }
 
     var json: JSON {
-        plan.json.setting("free", to: free.map { .size($0) } ?? .null)
-            .setting("unfinished", to: .array(unfinished.updates.map { .string($0) }))
-            .setting("holds", to: holds.json)
-            .setting("guard", to: .string(examiner.guardDescription))
+        plan.json.setting("free", to: free.map { .size($0) } ?? .null).setting(
+            "unfinished", to: .array(unfinished.updates.map { .string($0) })
+        ).setting("holds", to: holds.json).setting("guard", to: .string(examiner.guardDescription))
     }
 }
 
 extension Page {
-    /// Writes where a release is downloaded from, and which releases follow it.
     fileprivate mutating func origin(_ origin: Plan.Origin, missing: Int) {
         for note in origin.notes { wrapped("\(note)") }
         let fetch = missing > 0 ? ", \(ByteCount(missing)) to fetch" : ""
@@ -136,7 +127,6 @@ extension Call {
 }
 
 extension Plan {
-    /// Returns a saved plan; nil if nothing is at the path.
     static func saved(in file: String) throws -> Plan? {
         try Files.read(file, limit: 1 << 26).map { try Plan(json: JSON(parsing: $0, source: file), source: file) }
     }

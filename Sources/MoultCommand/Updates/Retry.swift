@@ -5,8 +5,7 @@ internal import MoultLibc
 /// Retries while the exit status would be 75, so that timers report only faults that last.
 enum Retry {
     static let option = Option(
-        "retry", value: .number("SECONDS", in: 0...604_800),
-        "How long to retry before exiting with 75")
+        "retry", value: .number("SECONDS", in: 0...604_800), "How long to retry before exiting with 75")
 
     /// The pauses, in seconds, get longer, because each attempt asks programs to release their databases.
     private static let (shortestPause, longestPause) = (60, 900)
@@ -30,5 +29,22 @@ enum Retry {
                 pause = min(2 * pause, longestPause)
             }
         }
+    }
+}
+
+/// Delays a request, so that the timers of many machines do not send theirs at the same moment.
+enum Spread {
+    static let option = Option(
+        "spread", value: .number("SECONDS", in: 0...86_400), "Delay by up to SECONDS to spread the load")
+
+    /// Waits, unless a user is at a terminal or this is the first installation.
+    static func wait(_ call: Call) throws {
+        guard let seconds = call.number(option), seconds > 0, !StandardInput.isTerminal else { return }
+        // The only possible error is that the store is missing. With --create, the command creates it now; otherwise it fails
+        // later.
+        guard (try? call.namedStore()) != nil else { return }
+        let end = ContinuousClock.now + .milliseconds(try call.orchestrator().pause(within: seconds))
+        // A signal ends the process here, because nothing has started yet.
+        while ContinuousClock.now < end { usleep(50_000) }
     }
 }

@@ -10,7 +10,6 @@ internal import Synchronization
 final class UpdateDisplay: Sendable {
     private let output: Output
     private let bar: ProgressBar
-    /// The store as the user specified it; nil if the plan contains it.
     private let store: String?
     private let asksForConfirmation: Bool
     private let state = Mutex(State())
@@ -24,18 +23,14 @@ final class UpdateDisplay: Sendable {
     /// `root` is the store that the plan names, and printed commands, too.
     init(_ call: Call, store: String?, naming root: String? = nil, asksForConfirmation: Bool = false) {
         var output = call.output
-        if let root {
-            output.complete = { $0.naming(store: ["--store", root], in: Command.all.takingStore) }
-        }
+        if let root { output.complete = { $0.naming(store: ["--store", root], in: Command.all.takingStore) } }
         self.output = output
         bar = call.progressBar()
         self.store = store
         self.asksForConfirmation = asksForConfirmation
     }
 
-    var watcher: Watcher {
-        Watcher(tell: { [self] in tell($0) }, shouldStop: { Interruption.isRequested })
-    }
+    var watcher: Watcher { Watcher(tell: { [self] in tell($0) }, shouldStop: { Interruption.isRequested }) }
 
     /// Called when the plan is known, before it is applied.
     func announce(_ plan: Plan) throws {
@@ -166,9 +161,7 @@ final class UpdateDisplay: Sendable {
 
 extension Plan {
     fileprivate func migrates(_ database: String?) -> Bool {
-        effects.contains { effect in
-            if case .migrate = effect.change { effect.database == database } else { false }
-        }
+        effects.contains { effect in if case .migrate = effect.change { effect.database == database } else { false } }
     }
 }
 

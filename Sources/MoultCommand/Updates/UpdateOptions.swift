@@ -1,8 +1,8 @@
 internal import Moult
 internal import MoultBasics
+internal import MoultFiles
 internal import StepKit
 
-/// The options of the verbs that install a release or plan its installation.
 enum UpdateOptions {
     static let app = Option("app", value: .text("VERSION"), "The app's version, if releases require one")
     static let follow = Option(
@@ -13,16 +13,12 @@ enum UpdateOptions {
         "wait", value: .number("SECONDS", in: 0...604_800), "Time to wait for another update (default 0)")
 
     static let forceAfter = Option(
-        "force-after", value: .number("SECONDS", in: 0...86_400),
-        "Kill blocking processes after this time"
-    )
+        "force-after", value: .number("SECONDS", in: 0...86_400), "Kill blocking processes after this time")
     static let waitForReaders = Option(
-        "wait-for-readers", value: .number("SECONDS", in: 0...86_400),
-        "Time to wait for readers of the old release")
+        "wait-for-readers", value: .number("SECONDS", in: 0...86_400), "Time to wait for readers of the old release")
 
     static let takeOver = Option(
-        "take-over", value: .text("NAME"), repeats: true,
-        "Let the release take over this database's file")
+        "take-over", value: .text("NAME"), repeats: true, "Let the release take over this database's file")
     static let acceptUnpreserved = Option("accept-unpreserved", "Set aside rows that are no longer preserved")
 
     static let checkTimeout = Option(
@@ -39,7 +35,6 @@ enum UpdateOptions {
 }
 
 extension Call {
-    /// Returns the request for a release on this machine with these options.
     func request() throws -> UpdateRequest {
         var request = UpdateRequest(
             follow: value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) },
@@ -48,7 +43,6 @@ extension Call {
         return request
     }
 
-    /// The effects on the app's data that the operator accepts.
     var consent: Consent {
         Consent(takeOver: Set(values(UpdateOptions.takeOver)), acceptsUnpreserved: has(UpdateOptions.acceptUnpreserved))
     }
@@ -91,7 +85,6 @@ extension Call {
 
     var wait: Int { number(UpdateOptions.wait) ?? 0 }
 
-    /// Returns the orchestrator of the chosen store.
     func orchestrator(_ watcher: Watcher = Watcher()) throws -> Orchestrator {
         try Orchestrator(root: store(), steps: steps, watcher: watcher, consumers: consumerOptions)
     }
@@ -104,6 +97,64 @@ extension Call {
 
     func layout() throws -> StoreLayout { try StoreLayout(root: store()) }
 
-    /// Returns a snapshot of the records of the chosen store.
     func snapshot() throws -> StoreSnapshot { StoreSnapshot(try layout()) }
+
+    /// Returns whether `--confirm` was given; throws if moult cannot ask the question, which needs a terminal and text output.
+    func asksForConfirmation() throws -> Bool {
+        guard has(UpdateOptions.confirm) else { return false }
+        guard output.isDialog else {
+            throw wrongUsage(
+                "--confirm needs a terminal and text output", why: "moult asks the question on the terminal")
+        }
+        return true
+    }
+
+    func feedRequest() throws -> FeedRequest {
+        var request = FeedRequest(
+            try self.request(), place: value(FeedOptions.feed).map(Self.feedAddress),
+            allowUnsigned: has(FeedOptions.allowUnsigned))
+        request.downloadsOnly = has(ApplyVerb.downloadOnly)
+        return request
+    }
+
+    static func feedAddress(_ url: String) -> Address { Address(url.contains("://") ? url : Feed.file(at: url)) }
+
+    /// The given feed options, without secrets.
+    var feedWords: [String] {
+        (value(FeedOptions.feed).map { FeedOptions.feed.words("\(Address($0))") } ?? [])
+            + words(of: [FeedOptions.allowUnsigned])
+    }
+
+    func source(_ name: String) throws -> ReleaseSource {
+        let source = try ReleaseSource(name) { try watcher().stopIfAsked() }
+        if case .version = source { return source }
+        if has(FeedOptions.feed) {
+            throw wrongUsage(
+                "--feed and a release cannot be used together",
+                why: "choose one; the argument RELEASE can be a manifest or a feed")
+        }
+        if case .manifest = source {
+            try refuseFeedOptions(with: "a manifest on this machine", why: "feed options apply only to a feed")
+        }
+        return source
+    }
+
+    /// Throws if feed options are given together with a plan or a manifest, to which they do not apply.
+    func refuseFeedOptions(with what: String, why: String) throws {
+        guard let word = feedWords.first else { return }
+        throw wrongUsage("\(word) and \(what) cannot be used together", why: why)
+    }
+}
+
+extension Plan {
+    /// Asks the user at the terminal whether to apply the plan, which is already on the screen; throws unless the answer is
+    /// yes.
+    func confirm() throws { try StandardInput.confirm("Do this now?", orElse: "the \(title) was cancelled") }
+}
+
+enum FeedOptions {
+    static let feed = Option("feed", value: .text("URL"), "Use this feed, not the one in moult.json")
+    static let allowUnsigned = Option("allow-unsigned", "Accept an unsigned feed or release this time")
+
+    static let all = [feed, allowUnsigned]
 }

@@ -7,12 +7,10 @@ internal import StepKit
 /// `moult apply`: installs a release, or applies a saved plan.
 enum ApplyVerb {
     static let release = Argument(
-        .source("RELEASE"), presence: .optional,
-        "Manifest, feed or version (default: the feed)")
+        .source("RELEASE"), presence: .optional, "Manifest, feed or version (default: the feed)")
     static let create = Option("create", "Create the store if it does not exist")
     static let key = Option(
-        InitVerb.key.name, value: InitVerb.key.value, repeats: true,
-        "With --create: trust only this key")
+        InitVerb.key.name, value: InitVerb.key.value, repeats: true, "With --create: trust only this key")
     static let downloadOnly = Option("download-only", "Download the files, and install nothing")
     static let plan = Option("plan", value: .file(), "Apply this saved plan instead of RELEASE")
 
@@ -22,17 +20,14 @@ enum ApplyVerb {
             """
             Apps see no change until every file is verified, and Ctrl-C is always safe.
             """
-        ],
-        arguments: [release],
+        ], arguments: [release],
         options: [plan, create, key, downloadOnly, UpdateOptions.confirm] + UpdateOptions.all + FeedOptions.all + [
             UpdateOptions.wait, Retry.option, Spread.option,
-        ]
-            + UpdateOptions.consumers,
+        ] + UpdateOptions.consumers,
         rules: [.needs(InitVerb.key, create, why: "the keys of a store are in its moult.json")]
             + [plan, create, UpdateOptions.confirm].map {
                 Command.Rule.one([downloadOnly, $0], why: "--download-only installs nothing")
-            },
-        changesStore: true,
+            }, changesStore: true,
         examples: [
             "Install a release:": "moult apply releases/dailyvalue-2.1.0.json",
             "Follow the store's feed, from a timer:": "moult apply -q --wait 60 --spread 600",
@@ -40,15 +35,11 @@ enum ApplyVerb {
                 "moult apply -q --create --store ~/.app --follow match data/app-2.1.0.json",
         ],
         exits: [
-            .done: "installed",
-            .failure(.failed): "failed before any change",
-            .failure(.refused): "refused",
-            .failure(.stale): "the plan is out of date",
-            .failure(.undone): "failed and undone",
+            .done: "installed", .failure(.failed): "failed before any change", .failure(.refused): "refused",
+            .failure(.stale): "the plan is out of date", .failure(.undone): "failed and undone",
             .failure(.stuck): "stuck",
             .failure(.busy): "an update is running, a database is open, or the feed cannot be reached",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         if call.has(create), let feed = call.value(FeedOptions.feed) {
@@ -162,7 +153,6 @@ enum ApplyVerb {
             at: store, settings, wanting: call.has(InitVerb.key) ? ["keys"] : [], wait: call.wait)
     }
 
-    /// Installs from the feed that is given as the release, by an option, or in the settings.
     private static func follow(_ call: Call, _ feed: ReleaseSource.Content?) throws {
         Interruption.watch()
         let display = UpdateDisplay(call, store: try call.store(), asksForConfirmation: try call.asksForConfirmation())

@@ -12,13 +12,11 @@ enum AttachVerb {
             The SQL attaches the databases under their names, or with --group only the databases of that group. It \
             contains the paths of the installed release's files, so print it again after an update.
             """
-        ],
-        options: [SQLVerb.group],
+        ], options: [SQLVerb.group],
         examples: [
             "Print the SQL:": "moult attach",
             "Open a shell with all databases:": "moult attach > set.sql; sqlite3 -init set.sql",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let lease = try Store(at: call.store()).heldLease()

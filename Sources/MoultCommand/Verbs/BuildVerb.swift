@@ -27,15 +27,12 @@ enum BuildVerb {
             Paths in the script are relative to its directory. The same inputs produce the same bytes, unless a warning \
             says otherwise. If the build fails, no file is written.
             """
-        ],
-        arguments: [script],
-        options: [output, define, allowOutside, analyze, from, applicationID, userVersion],
+        ], arguments: [script], options: [output, define, allowOutside, analyze, from, applicationID, userVersion],
         usesStore: false,
         examples: [
             "Build main.db:": "moult build make.sql -o main.db",
             "Set a variable in the script:": "moult build make.sql -o main.db --define VERSION=2.1.0",
-        ],
-        run: run)
+        ], run: run)
 
     private static let stopped = "stopped before anything was written"
 
@@ -54,8 +51,7 @@ enum BuildVerb {
         Interruption.watch()
         options.progress = {
             try Interruption.check(stopped)
-            let part = $0.part(of: "build")
-            bar.show(Progress(part.what, done: part.done, of: part.total))
+            bar.show(Progress("build: \($0.what)", done: $0.done, of: $0.total))
         }
         let report = try Interruption.reporting(stopped) {
             try DatabaseBuilder(options).build(script: call.required(script), output: output)

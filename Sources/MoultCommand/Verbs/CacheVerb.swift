@@ -24,20 +24,17 @@ enum CacheVerb {
             is not a database is kept with the suffix .old. If a process has FILE locked, nothing changes. For a cache that \
             belongs to a store, use `moult reset`.
             """,
-        ],
-        arguments: [file], options: [schema], usesStore: false,
+        ], arguments: [file], options: [schema], usesStore: false,
         examples: [
             "Before the app starts:": "moult cache /var/cache/gallery/thumbs.db --schema thumbs.sql",
             "In a script, fill a new cache:":
                 "moult cache -q thumbs.db --schema thumbs.sql; [ $? = 2 ] && fetch-images",
         ],
         exits: [
-            .done: "the cache is ready",
-            .changes: "the cache is new and empty: the app must fill it again",
+            .done: "the cache is ready", .changes: "the cache is new and empty: the app must fill it again",
             .failure(.refused): "the path belongs to a store, or is not a regular file",
             .failure(.busy): "a process has FILE locked; the message names the process",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let schema = try call.required(schema)

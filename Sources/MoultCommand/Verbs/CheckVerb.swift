@@ -13,19 +13,16 @@ enum CheckVerb {
             newer release". If a newer release exists, the command also makes a plan, so the output says whether \
             `moult apply` would refuse the release, and which option would allow it.
             """
-        ],
-        options: FeedOptions.all + UpdateOptions.planning,
+        ], options: FeedOptions.all + UpdateOptions.planning,
         examples: [
             "Is a newer release available?": "moult check",
             "In a script:": "moult check -q; [ $? = 2 ] && notify-send 'new data'",
         ],
         exits: [
-            .done: "no newer release for this store",
-            .changes: "a newer release exists",
+            .done: "no newer release for this store", .changes: "a newer release exists",
             .failure(.refused): "the feed cannot be trusted, or the data is older than maxAge; the message says why",
             .failure(.busy): "the feed cannot be reached now",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         var status = try call.orchestrator().check(call.feedRequest(), plans: true)
@@ -38,10 +35,8 @@ enum CheckVerb {
     }
 }
 
-/// The result of querying the feed.
 struct FeedReport: Report {
     let status: Orchestrator.FeedStatus
-    /// The command that installs the newest release.
     var install: [String] = []
 
     func write(to page: inout Page) {
@@ -59,8 +54,7 @@ struct FeedReport: Report {
             if let note = status.choice.note { page.wrapped("\(note)") }
         } else {
             page.line(
-                status.installed == nil
-                    ? "no release for this store" : "no newer release: \(installed) is installed")
+                status.installed == nil ? "no release for this store" : "no newer release: \(installed) is installed")
         }
         // Releases that a hold names are reported below.
         for skipped in status.choice.skipped where !status.holds.names(skipped.version) {

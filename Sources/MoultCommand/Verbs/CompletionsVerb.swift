@@ -10,8 +10,7 @@ enum CompletionsVerb {
             "KIND",
             of: CompletionShell.allCases.map(\.rawValue) + ["man"] + ArgumentType.StoreNames.allCases.map(\.rawValue)),
         "bash, zsh, fish or man; the scripts also use databases, releases, holds and quarantine, which print the "
-            + "store's names"
-    )
+            + "store's names")
     static let directory = Argument(
         .directory(), presence: .optional, "The directory for manual pages; only for man, created if missing")
 
@@ -22,8 +21,7 @@ enum CompletionsVerb {
             A completion script goes to stdout. Manual pages, one for each verb and topic, go into a directory. The \
             scripts run this command to complete the names of databases and releases in the current store.
             """
-        ],
-        arguments: [kind, directory],
+        ], arguments: [kind, directory],
         examples: [
             "For the current bash session:": "source <(moult completions bash)",
             "For all bash sessions of this user:":
@@ -31,8 +29,7 @@ enum CompletionsVerb {
             "For zsh, in a directory in its fpath:": "moult completions zsh > ~/.zfunc/_moult",
             "For fish:": "moult completions fish > ~/.config/fish/completions/moult.fish",
             "Write the manual pages:": "moult completions man ~/.local/share/man",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let name = try call.required(kind)
@@ -46,9 +43,7 @@ enum CompletionsVerb {
             let names = Set(try call.snapshot().names(names)).sorted().filter { name in
                 name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
             }
-            call.output.print(json: .record(["names": names])) { page in
-                for name in names { page.line("\(name)") }
-            }
+            call.output.print(json: .record(["names": names])) { page in for name in names { page.line("\(name)") } }
             return .done
         }
         if let shell = CompletionShell(rawValue: name) {
@@ -83,7 +78,6 @@ enum CompletionsVerb {
 }
 
 extension StoreSnapshot {
-    /// Returns the names of one kind that shells suggest.
     fileprivate func names(_ kind: ArgumentType.StoreNames) throws -> [String] {
         switch kind {
         case .databases: try installed?.manifest.databases.map(\.name) ?? []

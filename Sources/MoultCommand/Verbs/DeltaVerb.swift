@@ -27,13 +27,11 @@ enum DeltaVerb {
             The patch is verified by applying it. `moult pack` makes the patches of a release; \
             stores use them automatically.
             """
-        ],
-        arguments: [old, new], options: [output, database, memory], usesStore: false,
+        ], arguments: [old, new], options: [output, database, memory], usesStore: false,
         examples: [
             "How large would a patch be?": "moult delta food-old.db food-new.db -o food.patch",
             "For one database of two releases:": "moult delta r/f-1.0.0.json r/f-1.1.0.json -o f.patch --database food",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let path = try call.required(output)
@@ -91,7 +89,6 @@ enum DeltaVerb {
         try LongRead.stopping(if: { Interruption.isRequested }, body)
     }
 
-    /// Returns the mode of the patch, which has parts of both files.
     private static func mode(_ before: Subject, _ after: Subject) throws -> UInt32 {
         let bundles = [before, after].compactMap { subject in
             subject.manifest?.bundle.map { "\(Files.directory(of: subject.path))/\($0.file)" }
@@ -125,7 +122,6 @@ enum DeltaVerb {
         return try result.get()
     }
 
-    /// Returns the paths of the old and the new database.
     private static func pair(_ before: Subject, _ after: Subject, _ call: Call) throws -> (String, String) {
         if [before, after].contains(where: { $0.kind == .store }) {
             throw call.wrongUsage("patches cannot be made from a store", why: "specify databases, bundles or manifests")
@@ -173,8 +169,6 @@ enum DeltaVerb {
         guard let wal = sidecars.wal, wal.facts.size > 0 else { return }
         throw MoultError(
             .packing, .refused, what: "cannot make a patch from \(path)", why: "part of its content is in \(wal.path)",
-            now:
-                "Close the programs that use it, or run: \(run: ["sqlite3", path, "PRAGMA wal_checkpoint(TRUNCATE)"])"
-        )
+            now: "Close the programs that use it, or run: \(run: ["sqlite3", path, "PRAGMA wal_checkpoint(TRUNCATE)"])")
     }
 }

@@ -14,8 +14,7 @@ enum DiffVerb {
     static let rows = Option(
         "rows", value: .number(in: 0...1000), "Show up to N added, N removed and N changed rows of each table")
     static let html = Option(
-        "html", value: .file(),
-        "Also write an HTML page to FILE, with the changed rows and a map of the changed pages")
+        "html", value: .file(), "Also write an HTML page to FILE, with the changed rows and a map of the changed pages")
 
     static let command = Command(
         "diff", .publishers, "show the differences between two databases or releases",
@@ -37,21 +36,16 @@ enum DiffVerb {
             replace their content. Changes in the manifests themselves, such as the version, do not count as \
             differences.
             """,
-        ],
-        arguments: [old, new], options: [database, rows, html],
+        ], arguments: [old, new], options: [database, rows, html],
         examples: [
             "Compare two databases:": "moult diff old.db new.db",
             "Compare the store with a release:": "moult diff r/food-2.1.0.json",
             "Show rows, and write an HTML page:": "moult diff --rows 5 --html d.html a.db b.db",
         ],
         exits: [
-            .done: "no differences",
-            .changes: "differences were found",
-            .failure(.failed): "a database is damaged",
-        ],
-        run: run)
+            .done: "no differences", .changes: "differences were found", .failure(.failed): "a database is damaged",
+        ], run: run)
 
-    /// The name of the page that the sandboxed process writes in the scratch directory.
     private static let page = "page.html"
 
     static func run(_ call: Call) throws -> ExitCode {
@@ -97,7 +91,7 @@ enum DiffVerb {
         }
         var shown = diff
         if call.number(rows) == nil { shown.removeSamples() }
-        call.output.print(DiffReport(diff: shown))
+        call.output.print(shown)
         return diff.differs ? .changes : .done
     }
 }

@@ -15,14 +15,11 @@ enum ExportVerb {
             The command copies the feed, the signatures, the manifest and the bundle. A store that installs from the \
             copy runs the same checks as over the network, so the feed must not have expired.
             """
-        ],
-        arguments: [version, directory], options: FeedOptions.all + [UpdateOptions.wait],
+        ], arguments: [version, directory], options: FeedOptions.all + [UpdateOptions.wait],
         examples: [
             "Copy a release to a USB stick:": "moult export 2.1.0 /media/stick/dailyvalue",
             "Install it from there:": "moult apply --feed /media/stick/dailyvalue/feed.json",
-        ],
-        exits: [.failure(.refused): "the release does not exist or is not trusted"],
-        run: run)
+        ], exits: [.failure(.refused): "the release does not exist or is not trusted"], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let text = try call.required(version)

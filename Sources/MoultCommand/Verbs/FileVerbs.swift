@@ -53,8 +53,7 @@ private struct FileStatus: Report {
 
     func write(to page: inout Page) {
         let finding = check.finding
-        page.wrapped(
-            "\(check.subject): \(finding?.what ?? "opens", finding == nil ? nil : .bad)")
+        page.wrapped("\(check.subject): \(finding?.what ?? "opens", finding == nil ? nil : .bad)")
         page.advice(of: [finding].compactMap(\.self))
         kept.write(to: &page)
     }

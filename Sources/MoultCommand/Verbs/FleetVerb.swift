@@ -20,24 +20,21 @@ enum FleetVerb {
             error or the kind of finding, the worst first, with what to do once for each group. It also names the stores \
             with an older feed than others of the same product, and files that are older than a day.
             """
-        ],
-        arguments: [sources], options: [html], usesStore: false,
+        ], arguments: [sources], options: [html], usesStore: false,
         examples: [
             "Collect the status of one machine:": "ssh host1 moult status --json --store /srv/app > fleet/host1.json",
             "Show the stores that need attention:": "moult fleet fleet",
             "Write a page:": "moult fleet fleet --html fleet.html",
         ],
         exits: [
-            .done: "no store has a warning",
-            ExitCode(rawValue: 1): "a store has a warning",
+            .done: "no store has a warning", ExitCode(rawValue: 1): "a store has a warning",
             ExitCode(rawValue: 2): "a store has a critical finding, or could not be read",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let fleet = try Fleet(in: call.values(sources))
-        if let page = call.value(html) { try call.save(Array(FleetPage(fleet: fleet).html.utf8), asPage: page) }
-        call.output.print(FleetReport(fleet: fleet))
+        if let page = call.value(html) { try call.save(Array(fleet.html.utf8), asPage: page) }
+        call.output.print(fleet)
         switch fleet.worst {
         case nil, .note: return .done
         case .warning: return ExitCode(rawValue: 1)
@@ -46,14 +43,11 @@ enum FleetVerb {
     }
 }
 
-/// The stores of many machines, and what is wrong with them.
 struct Fleet {
-    /// A store with a finding.
     struct Member {
         let machine: String
         let store: String
         let what: String
-        /// Since when, if it is known.
         let since: String?
     }
 
@@ -65,10 +59,7 @@ struct Fleet {
         let advice: String?
         var members: [Member] = []
 
-        /// What all members have in common; nil if they differ.
-        var what: String? {
-            members.allSatisfy { $0.what == members.first?.what } ? members.first?.what : nil
-        }
+        var what: String? { members.allSatisfy { $0.what == members.first?.what } ? members.first?.what : nil }
     }
 
     private(set) var count = 0
@@ -129,9 +120,7 @@ struct Fleet {
         }
         for text in texts {
             count += 1
-            do {
-                try take(JSON(parsing: Array(text), source: file), machine, file, now)
-            } catch {
+            do { try take(JSON(parsing: Array(text), source: file), machine, file, now) } catch {
                 add(
                     "unreadable", .critical, Self.collect,
                     unreadable("\((error as? MoultError)?.problem ?? "\(error)")"))
@@ -179,16 +168,12 @@ struct Fleet {
     /// The number of stores without a warning.
     var sound: Int { count - Set(groups.flatMap { $0.members.map { "\($0.machine) \($0.store)" } }).count }
 
-    var summary: String {
-        "\(counted(count, "store")): \(sound == count ? "all" : "\(sound)") without a warning"
-    }
+    var summary: String { "\(counted(count, "store")): \(sound == count ? "all" : "\(sound)") without a warning" }
 }
 
-private struct FleetReport: Report {
-    let fleet: Fleet
-
+extension Fleet: Report {
     func write(to page: inout Page) {
-        for group in fleet.groups {
+        for group in groups {
             let style: Style = group.severity == .critical ? .bad : .warning
             page.wrapped(
                 "\(group.name, style) on \(counted(group.members.count, "store")), \(group.severity.rawValue)\(group.what.map { ": \($0)" } ?? "")"
@@ -203,13 +188,13 @@ private struct FleetReport: Report {
             page.table(table)
             page.line()
         }
-        page.line("\(fleet.summary)")
+        page.line("\(summary)")
     }
 
     var json: JSON {
         .record([
-            "stores": fleet.count, "sound": fleet.sound,
-            "groups": fleet.groups.map { group in
+            "stores": count, "sound": sound,
+            "groups": groups.map { group in
                 JSON.record([
                     "name": group.name, "severity": group.severity.rawValue, "advice": group.advice,
                     "members": group.members.map { member in
@@ -224,20 +209,16 @@ private struct FleetReport: Report {
     }
 }
 
-private struct FleetPage {
-    let fleet: Fleet
-
+extension Fleet {
     var html: String {
         WholePage(
             title: "Stores that need attention", style: Self.style,
-            header: "<h1>Stores that need attention</h1>\n<p class=paths>\(fleet.summary)</p>\n",
-            main: fleet.groups.isEmpty
-                ? "<p class=note>no store has a warning</p>\n" : Markup(fleet.groups.map(section))
-        )
-        .html
+            header: "<h1>Stores that need attention</h1>\n<p class=paths>\(summary)</p>\n",
+            main: groups.isEmpty ? "<p class=note>no store has a warning</p>\n" : Markup(groups.map(section))
+        ).html
     }
 
-    private func section(_ group: Fleet.Group) -> Markup {
+    private func section(_ group: Group) -> Markup {
         let isSame = group.what != nil
         let rows = group.members.map { member in
             """

@@ -5,14 +5,12 @@ enum HelpVerb {
         "The verb or topic to explain; \"all\" lists them (default: the verbs that most users need)")
 
     static let command = Command(
-        "help", .other, "explain a verb or a topic",
-        arguments: [subject], usesStore: false,
+        "help", .other, "explain a verb or a topic", arguments: [subject], usesStore: false,
         examples: [
             "List all verbs and topics:": "moult help all",
             "Explain one verb, like moult completions --help:": "moult help completions",
             "Explain the exit statuses:": "moult help exit-codes",
-        ],
-        run: run)
+        ], run: run)
 
     private static let all = "all"
 

@@ -17,14 +17,12 @@ enum HistoryVerb {
             passes (moult help steps), and in addition unpack (the bundle), seal (make the files read-only), \
             consumers (wait until they close databases), decide (record the decision) and finish.
             """
-        ],
-        options: [number, html],
+        ], options: [number, html],
         examples: [
             "Show the last updates:": "moult history",
             "Print the complete history as JSON:": "moult history --json -n 1000000",
             "Show how long each part took:": "moult history --html history.html",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let layout = try call.layout()

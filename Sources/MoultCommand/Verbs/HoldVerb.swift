@@ -18,14 +18,12 @@ enum HoldVerb {
             installed release stays. A range includes the pre-releases within its bounds. A new hold replaces only a \
             hold on the same VERSION.
             """
-        ],
-        arguments: [version], options: [reason, UpdateOptions.wait], changesStore: true,
+        ], arguments: [version], options: [reason, UpdateOptions.wait], changesStore: true,
         examples: [
             "Block a bad release:": "moult hold 2.1.0 --reason 'names are missing'",
             "Block two releases, and all from 4.0 on:": "moult hold 2.1.0 2.1.1 '>=4' --reason 'not tested'",
             "Block all updates over the holidays:": "moult hold --reason holidays",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let why = try call.required(reason)

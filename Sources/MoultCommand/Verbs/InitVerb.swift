@@ -14,12 +14,10 @@ enum InitVerb {
         "The product of the store, such as org.example.dailyvalue")
 
     static let key = Option(
-        "key", value: .text("KEY"), repeats: true,
-        "Trust only this key: a .pub file, or the key line in it")
+        "key", value: .text("KEY"), repeats: true, "Trust only this key: a .pub file, or the key line in it")
 
     static let feed = Option(
-        "feed", value: .text("URL"),
-        "The feed to follow: a path, a directory written by `moult publish`, or a URL")
+        "feed", value: .text("URL"), "The feed to follow: a path, a directory written by `moult publish`, or a URL")
 
     static let command = Command(
         "init", .operators, "create a store, the directory for the databases",
@@ -31,8 +29,7 @@ enum InitVerb {
             moult.json, which you can edit. If the store already exists with these settings, nothing \
             changes, so scripts can run the command every time.
             """
-        ],
-        arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],
+        ], arguments: [directory], options: [product, UpdateOptions.app, UpdateOptions.follow, key, feed],
         changesStore: true,
         examples: [
             "Create ./store:": "moult init --product org.example.dailyvalue",
@@ -41,16 +38,14 @@ enum InitVerb {
         exits: [
             .done: "the store exists",
             .failure(.refused): "a store with different settings exists; the message names the difference",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let product = try call.product(product) ?? call.required(product)
         if call.value(directory) != nil, call.has(.store) {
             throw call.wrongUsage("the store is specified twice", why: "use DIR or --store, not both")
         }
-        let store =
-            try call.value(directory) ?? call.value(.store) ?? call.environment.path("MOULT_STORE") ?? "./store"
+        let store = try call.value(directory) ?? call.value(.store) ?? call.environment.path("MOULT_STORE") ?? "./store"
         try StoreLocation.requireDirectory(store)
         let follow = call.value(UpdateOptions.follow).flatMap { Policy.Follow(rawValue: $0) } ?? .newer
         var settings = Settings(product: product, app: try call.version(UpdateOptions.app), follow: follow)
@@ -70,6 +65,43 @@ enum InitVerb {
         // The only possible error is that the store is missing.
         guard let found = try? StoreLocation.find(option: nil, environment: call.environment) else { return false }
         return try StoreLayout(root: found) == StoreLayout(root: store)
+    }
+
+    private struct InitReport: Report {
+        /// The store as given by the user, and as an absolute path.
+        let store: String
+        let root: String
+        let settings: Settings
+        let isNew: Bool
+        let isFoundByDefault: Bool
+
+        func write(to page: inout Page) {
+            let follows =
+                switch settings.follow {
+                case .newer: "accepts newer releases only"
+                case .match: "accepts any release"
+                }
+            page.wrapped(
+                "\(isNew ? "+" : "=", isNew ? .added : .dim) \(store): a store for \(settings.product), which \(follows)"
+            )
+            if let keys = settings.keys {
+                page.wrapped(
+                    "the store accepts only files signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))"
+                )
+            }
+            if let feed = settings.feed { page.wrapped("the store follows \(feed.url)") }
+            let words =
+                ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
+                + (isFoundByDefault ? [] : ["--store", store])
+            page.line("install a release with: \(run: words, .heading)")
+        }
+
+        var json: JSON {
+            .record([
+                "store": root, "created": isNew, "product": settings.product, "app": settings.app?.description,
+                "follow": settings.follow.rawValue, "feed": settings.feed?.json, "keys": settings.keys?.json,
+            ])
+        }
     }
 }
 
@@ -96,44 +128,7 @@ extension Call {
     }
 }
 
-private struct InitReport: Report {
-    /// The store as given by the user, and as an absolute path.
-    let store: String
-    let root: String
-    let settings: Settings
-    let isNew: Bool
-    let isFoundByDefault: Bool
-
-    func write(to page: inout Page) {
-        let follows =
-            switch settings.follow {
-            case .newer: "accepts newer releases only"
-            case .match: "accepts any release"
-            }
-        page.wrapped(
-            "\(isNew ? "+" : "=", isNew ? .added : .dim) \(store): a store for \(settings.product), which \(follows)")
-        if let keys = settings.keys {
-            page.wrapped(
-                "the store accepts only files signed by \(keys.entries.map(\.key.id.description).joined(separator: " or "))"
-            )
-        }
-        if let feed = settings.feed { page.wrapped("the store follows \(feed.url)") }
-        let words =
-            ["moult", "apply"] + (settings.feed == nil ? ["RELEASE"] : [])
-            + (isFoundByDefault ? [] : ["--store", store])
-        page.line("install a release with: \(run: words, .heading)")
-    }
-
-    var json: JSON {
-        .record([
-            "store": root, "created": isNew, "product": settings.product, "app": settings.app?.description,
-            "follow": settings.follow.rawValue, "feed": settings.feed?.json, "keys": settings.keys?.json,
-        ])
-    }
-}
-
 extension Call {
-    /// Returns the product given by an option.
     func product(_ option: Option) throws -> String? {
         guard let name = value(option), let fault = PlainName.productFault(name) else { return value(option) }
         throw wrongUsage("--\(option.name) \(fault), not \"\(name)\"")

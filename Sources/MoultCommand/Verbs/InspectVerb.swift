@@ -18,8 +18,7 @@ enum InspectVerb {
             It changes nothing, and the databases may be in use. --verbose adds the whole schema as \
             canonical text, the text from which the schema digest in a manifest is computed.
             """
-        ],
-        arguments: [subject], options: [database],
+        ], arguments: [subject], options: [database],
         examples: [
             "Inspect a database:": "moult inspect food.db",
             "Inspect a release and its bundle:": "moult inspect releases/food-2.1.0.json",
@@ -27,8 +26,7 @@ enum InspectVerb {
         exits: [
             .done: "every database is undamaged and matches its manifest",
             .failure(.failed): "a database is damaged or does not match its manifest",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         try call.sandboxed("inspect \(call.value(subject) ?? call.store())") { _ in

@@ -22,14 +22,12 @@ enum KeygenVerb {
             """
             Anyone with the secret key can publish in your name: keep it off the server that serves the releases.
             """,
-        ],
-        arguments: [name], options: [noPassword, root], usesStore: false,
+        ], arguments: [name], options: [noPassword, root], usesStore: false,
         examples: [
             "Create release.key and release.pub:": "moult keygen release",
             "Create a root key:": "moult keygen --root root",
             "Create a store that trusts this key:": "moult init --product org.example.app --key release.pub",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let stem = call.value(name) ?? "moult"

@@ -14,8 +14,7 @@ enum PackVerb {
         "product", value: .text("NAME"), "For database files: the product (default: as in the previous release)")
     static let version = Option(
         "version", value: .text("VERSION"),
-        "For database files: the version (default: the next minor version, or 1.0.0)"
-    )
+        "For database files: the version (default: the next minor version, or 1.0.0)")
     static let kind = Option(
         "kind", value: .text("DATABASE=KIND"), repeats: true,
         "For database files: reference, shared, user or cache (default: as in the previous release, or reference)")
@@ -35,8 +34,7 @@ enum PackVerb {
         "Make patches from the newest N releases in the output directory, of each channel if it has a feed (default \(PatchBases.defaultCount))"
     )
     static let deltaFrom = Option(
-        "delta-from", value: .file("MANIFEST"), repeats: true,
-        "Make patches from this older release, too")
+        "delta-from", value: .file("MANIFEST"), repeats: true, "Make patches from this older release, too")
     static let previous = Option(
         "previous", value: .file("MANIFEST"), repeats: true,
         "Test the release as an update of this older one, and show the changes (default: the newest in the output directory; the newest three are always tested)"
@@ -75,14 +73,11 @@ enum PackVerb {
             output directory, and version and sequence are the next ones. A new database gets the kind "reference": only \
             releases change it (moult help kinds). A draft without a sequence also gets the next one.
             """,
-        ],
-        arguments: [draft],
+        ], arguments: [draft],
         options: [
             product, version, kind, writeDraft, output, name, level, format, patches, deltaFrom, previous, step,
-            checkTimeout,
-            allowDirty, define,
-        ],
-        usesStore: false,
+            checkTimeout, allowDirty, define,
+        ], usesStore: false,
         examples: [
             "Pack into ./releases:": "moult pack draft.json",
             "Make the first release from a database file:": "moult pack food.db --product org.example.food",
@@ -91,8 +86,7 @@ enum PackVerb {
             "Compress more, into another directory:": "moult pack draft.json -o public --level 19",
             "Add patches for stores with a release in another directory:":
                 "moult pack draft.json --delta-from old/food-2.0.0.json",
-        ],
-        exits: [.failure(.refused): "stores could not install the release, or files have uncommitted changes"],
+        ], exits: [.failure(.refused): "stores could not install the release, or files have uncommitted changes"],
         run: run)
 
     private static let stopped = "stopped before anything was packed"
@@ -137,11 +131,10 @@ enum PackVerb {
             try advising { try call.withDraft(for: options.output) { try Packer(options).pack(draft: $0) } }
         }
         bar.end()
-        call.output.print(PackedReport(packed: report))
+        call.output.print(report)
         return .done
     }
 
-    /// Adds advice to errors that have none: the fault is in the draft, or in a file that it names.
     private static func advising<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch var error as MoultError
             where error.now == nil && [.failed, .refused].contains(error.outcome)
@@ -170,8 +163,7 @@ extension Call {
             let forDatabases = [PackVerb.product, PackVerb.version, PackVerb.kind, PackVerb.writeDraft]
             if let option = forDatabases.first(where: has) {
                 throw wrongUsage(
-                    "--\(option.name) is for database files",
-                    why: "\(first) is a draft, which has fields for this")
+                    "--\(option.name) is for database files", why: "\(first) is a draft, which has fields for this")
             }
             if files.count > 1 { throw wrongUsage("several drafts cannot be packed at once", why: "specify one draft") }
             return try body(first)
@@ -223,8 +215,7 @@ extension Call {
         let output = words(of: [PackVerb.output])
         return
             "The draft was saved, and no release was made. Add this line to \"\(database)\" in \(draft), with the tables whose "
-            + "rows belong to the app (or []): \(line) Then run: "
-            + "\(moult: ["pack", draft] + output)"
+            + "rows belong to the app (or []): \(line) Then run: " + "\(moult: ["pack", draft] + output)"
     }
 
     private func kinds() throws -> [String: Database.Kind] {
@@ -235,13 +226,11 @@ extension Call {
         }
     }
 
-    /// Returns a temporary store in which a release is installed as a test.
     func trial() -> TrialInstall { TrialInstall(checkTime: trialTime) { Interruption.isRequested } }
 
     /// The time limit for checking a database when a release is built.
     var trialTime: CheckTime { CheckTime(fixed: number(PackVerb.checkTimeout), isTrial: true) }
 
-    /// Returns the `NAME=VALUE` pairs of a repeatable option.
     func defines(_ option: Option) throws -> [String: String] {
         var defines: [String: String] = [:]
         for text in values(option) {
@@ -255,69 +244,65 @@ extension Call {
     }
 }
 
-private struct PackedReport: Report {
-    let packed: PackReport
-
+extension PackReport: Report {
     func write(to page: inout Page) {
         var table = Table(.left(gap: 1), .left, .right, .left)
-        for database in packed.databases {
+        for database in databases {
             table.row(
                 "\("+", .added)", "\(database.name)", "\(ByteCount(database.size))",
                 "sha256 \(database.sha256.prefix(8))\(page.terminal.symbols.ellipsis)")
         }
         page.table(table)
-        if let bundle = packed.bundle {
+        if let bundle = bundle {
             page.line(
-                "\("+", .added) \(bundle)  \(ByteCount(packed.bundleSize).description) for \(ByteCount(packed.contentSize).description)"
+                "\("+", .added) \(bundle)  \(ByteCount(bundleSize).description) for \(ByteCount(contentSize).description)"
             )
         }
-        for patch in packed.patches {
+        for patch in patches {
             page.line(
                 "\("+", .added) \(patch.file)  \(ByteCount(patch.size).description) from \(patch.from.description)")
         }
-        page.line("\("+", .added) \(packed.manifest)")
-        for database in packed.databases {
+        page.line("\("+", .added) \(manifest)")
+        for database in databases {
             guard let reason = database.taken?.reason else { continue }
             page.wrapped(
                 "\(database.name): not the bytes of the file, because \(reason): SQLite has copied the content")
         }
-        if let reason = packed.reasonForSequence { page.wrapped("sequence \("\(packed.sequence)"): \(reason)") }
-        if let own = packed.databases.first(where: { $0.group == $0.name })?.name {
+        if let reason = reasonForSequence { page.wrapped("sequence \("\(sequence)"): \(reason)") }
+        if let own = databases.first(where: { $0.group == $0.name })?.name {
             page.wrapped(
                 "too many databases for one connection: those with a group of their own open alone, for example with \(run: ["moult", "sql", "--group", own])"
             )
         }
-        page.wrapped(packed.trials.text(page.terminal))
-        for (step, why) in packed.trials.stepsNotRun {
+        page.wrapped(trials.text(page.terminal))
+        for (step, why) in trials.stepsNotRun {
             page.wrapped("\("!", .warning) trial: the step \(step) was not run: \(why)")
         }
-        packed.changes?.write(to: &page, bundleSize: packed.bundleSize)
-        page.line("apply it with: \(run: ["moult", "apply", packed.manifest])")
+        changes?.write(to: &page, bundleSize: bundleSize)
+        page.line("apply it with: \(run: ["moult", "apply", manifest])")
     }
 
     var json: JSON {
         .record([
-            "manifest": packed.manifest, "version": packed.version, "sequence": packed.sequence,
-            "bundle": packed.bundle, "bundleSize": packed.bundleSize, "contentSize": packed.contentSize,
-            "patches": packed.patches.map {
+            "manifest": manifest, "version": version, "sequence": sequence,
+            "bundle": bundle, "bundleSize": bundleSize, "contentSize": contentSize,
+            "patches": patches.map {
                 JSON.record(["file": $0.file, "member": $0.member, "from": $0.from.description, "size": $0.size])
             }.unlessEmpty,
-            "databases": packed.databases.map {
+            "databases": databases.map {
                 JSON.record([
                     "name": $0.name, "size": $0.size, "sha256": $0.sha256, "group": $0.group,
                     "sameBytes": $0.taken.map { $0.reason == nil }, "why": $0.taken?.reason,
                     "freeBytes": $0.taken.flatMap { $0.freeBytes > 0 ? $0.freeBytes : nil },
                 ])
-            },
-            "trials": packed.trials.json,
-            "stepsNotRun": packed.trials.stepsNotRun.map { JSON.record(["step": $0.step, "why": $0.why]) }.unlessEmpty,
-            "trialMilliseconds": packed.trials.milliseconds, "changes": packed.changes?.json,
+            }, "trials": trials.json,
+            "stepsNotRun": trials.stepsNotRun.map { JSON.record(["step": $0.step, "why": $0.why]) }.unlessEmpty,
+            "trialMilliseconds": trials.milliseconds, "changes": changes?.json,
         ])
     }
 }
 
 extension Trials {
-    /// Returns the trial installs, on one line.
     func text(_ terminal: Terminal) -> StyledText {
         let done = all.filter { $0.skipped == nil }.map { $0.previous.map { "over \($0)" } ?? "into an empty store" }
         let skipped = all.compactMap { trial in

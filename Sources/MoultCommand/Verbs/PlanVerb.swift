@@ -4,8 +4,7 @@ internal import MoultBasics
 /// `moult plan`: shows what applying a release would do.
 enum PlanVerb {
     static let release = Argument(
-        .source("RELEASE"), presence: .optional,
-        "Manifest, feed, or version in the store's feed (default: the newest)")
+        .source("RELEASE"), presence: .optional, "Manifest, feed, or version in the store's feed (default: the newest)")
     static let out = Option(
         "output", aliases: ["out"], letter: "o", value: .file(), "Save the plan, for `moult apply --plan FILE`")
     static let deep = Option(
@@ -20,8 +19,7 @@ enum PlanVerb {
             checks the release, carries rows over, and runs migrations. It takes as long as an update. What changes in \
             the content of the databases is shown by `moult diff STORE RELEASE`.
             """,
-        ],
-        arguments: [release], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
+        ], arguments: [release], options: [out, deep] + UpdateOptions.all + FeedOptions.all,
         examples: [
             "See what a release would change:": "moult plan releases/dailyvalue-2.1.0.json",
             "See what following the feed would change:": "moult plan",
@@ -30,11 +28,9 @@ enum PlanVerb {
                 "moult plan -o approved.plan new.json",
         ],
         exits: [
-            .done: "nothing to do",
-            .changes: "the store would change",
+            .done: "nothing to do", .changes: "the store would change",
             .failure(.refused): "the release is refused; the message says why",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         guard let name = call.value(release) else { return try follow(call, call.feedRequest(), []) }

@@ -9,9 +9,7 @@ internal import StepKit
 /// `moult publish`: adds releases to a feed that stores follow.
 enum PublishVerb {
     static let directory = Argument(
-        .directory(),
-        "The directory of the feed, created if missing, or a registry: oci://HOST/NAME"
-    )
+        .directory(), "The directory of the feed, created if missing, or a registry: oci://HOST/NAME")
     static let manifests = Argument(
         .file("MANIFEST"), presence: .repeated, "Manifests of releases, each with its bundle in the same directory")
     static let key = Option("key", letter: "k", value: .file(), repeats: true, "The secret key that signs the feed")
@@ -63,8 +61,7 @@ enum PublishVerb {
         "Print all files of the feed in a safe order for uploads, with Cache-Control and content type; publish nothing")
     static let serial = Option(
         "serial", value: .number(in: 1...Fields.countLimit - 1),
-        "The serial of the feed (default: one more than the last)"
-    )
+        "The serial of the feed (default: one more than the last)")
     static let mount = Option("mount", value: .text("OCI"), "Reuse files of this other repository in the same registry")
     static let check = Option("check", "Check the feed as a store would, and publish nothing")
     static let tidy = Option(
@@ -100,20 +97,17 @@ enum PublishVerb {
             and the new public key with --trust. If releases and the feed have separate keys, specify with --trust the \
             key list that `moult trust` wrote (moult help keys).
             """,
-        ],
-        arguments: [directory, manifests],
+        ], arguments: [directory, manifests],
         options: [
             key, SigningCommand.option, days, channel, rollout, group, release, promote, to, withdraw, reason,
-            onWithdrawn,
-            trust, threshold, patches, keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock, mount,
-            uploadWith, fetchWith, listUploads, check, tidy, PackVerb.checkTimeout,
+            onWithdrawn, trust, threshold, patches, keepReleases, serial, new, wait, dryRun, allowUnsigned, ignoreClock,
+            mount, uploadWith, fetchWith, listUploads, check, tidy, PackVerb.checkTimeout,
         ],
         rules: [
             .needs(tidy, check), .needs(reason, withdraw), .needs(onWithdrawn, withdraw), .needs(threshold, trust),
             .needs(withdraw, reason, why: "users of the release must know why"), .needs(to, promote),
             .one([release, promote], why: "--promote has a --rollout of its own"), .needs(promote, to),
-        ],
-        usesStore: false,
+        ], usesStore: false,
         examples: [
             "Publish a release:": "moult publish public releases/dailyvalue-2.1.0.json --key release.key",
             "Publish to 10 % of the machines:": "moult publish public new.json --rollout 10 -k release.key",
@@ -135,8 +129,7 @@ enum PublishVerb {
             .failure(.refused): "stores could not follow the change; the message says why",
             .failure(.stuck): "the new feed is public but incomplete: run the command again",
             .failure(.busy): "another command is publishing to the feed: try again later",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         try requireDirectory(call)
@@ -166,12 +159,12 @@ enum PublishVerb {
         options.tryInstall = { release, previous, _ in try call.trial().run(release, over: previous) }
         if call.value(release) == nil { (options.rollout, options.groups) = (share(call), try groups(call)) }
         if call.has(dryRun) {
-            call.output.print(PreviewReport(preview: try preview(call, options)))
+            call.output.print(try preview(call, options))
             return .done
         }
         if call.output.isDialog {
             options.announce = { preview in
-                call.output.lines { PreviewReport(preview: preview).write(to: &$0) }
+                call.output.lines { preview.write(to: &$0) }
                 try StandardInput.confirm(
                     "Publish this now?", orElse: "nothing was published", now: "The old feed is still public.")
             }
@@ -203,8 +196,7 @@ enum PublishVerb {
         guard !report.unsigned.isEmpty else { return nil }
         let releases =
             report.unsigned.count > 5
-            ? "\(report.unsigned.count) earlier releases"
-            : report.unsigned.map(\.description).joined(separator: ", ")
+            ? "\(report.unsigned.count) earlier releases" : report.unsigned.map(\.description).joined(separator: ", ")
         let place = try call.required(directory)
         return
             "\(report.feed) was not signed before, and the signature also covers what it already contained: \(releases). "
@@ -271,9 +263,7 @@ enum PublishVerb {
     private static var uploads: Transport {
         var retryPolicy = Transport.RetryPolicy()
         retryPolicy.fileDeadline = 86_400
-        return Transport(retryPolicy, budget: NetworkBudget(seconds: 7 * 86_400)) {
-            try Interruption.check(stopped)
-        }
+        return Transport(retryPolicy, budget: NetworkBudget(seconds: 7 * 86_400)) { try Interruption.check(stopped) }
     }
 
     static func refuseThreshold(_ call: Call) throws {
@@ -349,55 +339,56 @@ enum PublishVerb {
         }
         return changes
     }
-}
 
-private struct PublishedReport: Report {
-    let published: PublishReport
-    let changes: [PublishOptions.Change]
+    private struct PublishedReport: Report {
+        let published: PublishReport
+        let changes: [PublishOptions.Change]
 
-    func write(to page: inout Page) {
-        for change in changes {
-            switch change {
-            case .withdraw(let version, let reason, let recommended):
-                page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)\(recommended.clause)")
-            case .roll(let version, let share, let groups):
-                page.wrapped("\("~", .changed) \("\(version)") is rolled out to \(Feed.Release.share(share, groups))")
-            case .promote(let version, let channel, let share, let groups):
-                page.wrapped(
-                    "\("~", .changed) \("\(version)") is promoted to \(channel), for \(Feed.Release.share(share, groups))"
-                )
-            case .trust, .keyList: break
+        func write(to page: inout Page) {
+            for change in changes {
+                switch change {
+                case .withdraw(let version, let reason, let recommended):
+                    page.wrapped("\("-", .removed) \("\(version)") is withdrawn: \(reason)\(recommended.clause)")
+                case .roll(let version, let share, let groups):
+                    page.wrapped(
+                        "\("~", .changed) \("\(version)") is rolled out to \(Feed.Release.share(share, groups))")
+                case .promote(let version, let channel, let share, let groups):
+                    page.wrapped(
+                        "\("~", .changed) \("\(version)") is promoted to \(channel), for \(Feed.Release.share(share, groups))"
+                    )
+                case .trust, .keyList: break
+                }
             }
-        }
-        for entry in published.preview?.entries ?? [] where entry.change == .added && !entry.release.isForAll {
-            page.wrapped("\("+", .added) \("\(entry.release.version)") for \(entry.release.audience)")
-        }
-        // The signatures are left out, because the line for the feed names the signer.
-        for file in published.files where !file.hasSuffix(".minisig") { page.line("\("+", .added) \(file)") }
-        for file in published.removed { page.line("\("-", .removed) \(file)") }
-        if !published.dropped.isEmpty {
+            for entry in published.preview?.entries ?? [] where entry.change == .added && !entry.release.isForAll {
+                page.wrapped("\("+", .added) \("\(entry.release.version)") for \(entry.release.audience)")
+            }
+            // The signatures are left out, because the line for the feed names the signer.
+            for file in published.files where !file.hasSuffix(".minisig") { page.line("\("+", .added) \(file)") }
+            for file in published.removed { page.line("\("-", .removed) \(file)") }
+            if !published.dropped.isEmpty {
+                page.wrapped(
+                    "\("-", .removed) no longer in the feed: \(published.dropped.map(\.description).joined(separator: ", "))"
+                )
+            }
+            let signed =
+                published.signers.isEmpty
+                ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
+            let (sign, new): (StyledText, String) =
+                published.isNew ? ("\("+", .added)", "new feed, ") : ("\("~", .changed)", "")
             page.wrapped(
-                "\("-", .removed) no longer in the feed: \(published.dropped.map(\.description).joined(separator: ", "))"
+                "\(sign) \(published.feed)  \(new)serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), valid until \(published.expires.text(for: page.terminal))"
             )
+            if !published.uploaded.isEmpty { page.line("uploaded \(counted(published.uploaded.count, "file"))") }
         }
-        let signed =
-            published.signers.isEmpty
-            ? "not signed" : "signed by \(published.signers.map(\.description).joined(separator: " and "))"
-        let (sign, new): (StyledText, String) =
-            published.isNew ? ("\("+", .added)", "new feed, ") : ("\("~", .changed)", "")
-        page.wrapped(
-            "\(sign) \(published.feed)  \(new)serial \("\(published.serial)"), \(counted(published.releases, "release")), \(signed), valid until \(published.expires.text(for: page.terminal))"
-        )
-        if !published.uploaded.isEmpty { page.line("uploaded \(counted(published.uploaded.count, "file"))") }
-    }
 
-    var json: JSON {
-        .record([
-            "feed": published.feed, "serial": published.serial, "expires": published.expires.description,
-            "releases": published.releases, "added": published.added.map(\.description), "files": published.files,
-            "removed": published.removed, "dropped": published.dropped.map(\.description),
-            "uploaded": published.uploaded, "changes": published.preview?.json, "takenIn": published.takenIn,
-            "warnings": published.warnings.map(\.description), "signers": published.signers.map(\.description),
-        ])
+        var json: JSON {
+            .record([
+                "feed": published.feed, "serial": published.serial, "expires": published.expires.description,
+                "releases": published.releases, "added": published.added.map(\.description), "files": published.files,
+                "removed": published.removed, "dropped": published.dropped.map(\.description),
+                "uploaded": published.uploaded, "changes": published.preview?.json, "takenIn": published.takenIn,
+                "warnings": published.warnings.map(\.description), "signers": published.signers.map(\.description),
+            ])
+        }
     }
 }

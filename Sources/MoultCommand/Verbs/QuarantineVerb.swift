@@ -30,8 +30,7 @@ enum QuarantineVerb {
         rules: [
             .one([export, restore, remove], why: "choose one"), .needs(table, restore), .needs(olderThan, remove),
             .needs(userData, olderThan),
-        ],
-        changesStore: true,
+        ], changesStore: true,
         examples: [
             "List the databases in quarantine:": "moult quarantine",
             "Restore rows that an update left out:": "moult quarantine --restore pantry --table note",
@@ -40,11 +39,9 @@ enum QuarantineVerb {
             "Remove caches that have been in quarantine for a month:": "moult quarantine --remove --older-than 30",
         ],
         exits: [
-            .done: "done",
-            .failure(.refused): "the set does not exist or cannot be restored",
+            .done: "done", .failure(.refused): "the set does not exist or cannot be restored",
             .failure(.busy): "a process has the database open; the message names the process",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         try check(call)
@@ -104,10 +101,7 @@ enum QuarantineVerb {
             why: "they are \(same.map(\.id).joined(separator: ", "))",
             now: "Specify the one to remove: \(moult: "quarantine", "--remove", "SET")")
     }
-}
 
-// The output of each action.
-extension QuarantineVerb {
     private static func showAll(_ sets: [QuarantineShelf.Set], _ call: Call) {
         call.output.print(json: .record(["quarantine": sets.map(\.json)])) { page in
             guard !sets.isEmpty else { return page.line("nothing is in quarantine") }
@@ -188,8 +182,7 @@ extension QuarantineVerb {
                     kept.contains(release) ? ["rollback", "--to", release] : ["apply", "RELEASE", "--allow-downgrade"]
                 page.wrapped(
                     "the restored content is from release \(release), but \(installed) is installed: an app for \(installed) may not "
-                        + "be able to read it. To go back to \(release) completely: "
-                        + "\(run: ["moult"] + back)")
+                        + "be able to read it. To go back to \(release) completely: " + "\(run: ["moult"] + back)")
             }
             for kept in result.kept { page.line("  the replaced database is in \(kept.directory)") }
         }

@@ -16,18 +16,13 @@ enum RecoverVerb {
             attempts. If the update had not changed anything, its staged files are removed. Otherwise the update is \
             finished, because apps may already have read the new data; use --undo if it cannot be finished.
             """
-        ],
-        options: [undo, UpdateOptions.wait], changesStore: true,
-        examples: [
-            "Finish an interrupted update:": "moult recover",
-            "Undo it instead:": "moult recover --undo",
-        ],
+        ], options: [undo, UpdateOptions.wait], changesStore: true,
+        examples: ["Finish an interrupted update:": "moult recover", "Undo it instead:": "moult recover --undo"],
         exits: [
             .done: "no update is unfinished",
             .failure(.stuck): "the update can be neither finished nor undone; the message says why",
             .failure(.busy): "another update is running; the message names the process",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         Interruption.watch()

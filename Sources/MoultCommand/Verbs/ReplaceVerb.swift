@@ -10,8 +10,7 @@ enum ReplaceVerb {
     static let undo = Option("undo", "Restore the content from before the last replacement")
     static let list = Option("list", "List the old contents of OLD.db that are kept")
     static let preserve = Option(
-        "preserve", value: .text("TABLE[:WHERE]"), repeats: true, "Carry rows of OLD.db over into the new content"
-    )
+        "preserve", value: .text("TABLE[:WHERE]"), repeats: true, "Carry rows of OLD.db over into the new content")
     static let check = Option(
         "check", value: .text("SQL=VALUE"), repeats: true,
         "Refuse NEW.db unless this query on it returns VALUE; the operator can also be !=, <, <=, > or >=")
@@ -32,8 +31,7 @@ enum ReplaceVerb {
             `moult quarantine OLD.db`. If OLD.db and NEW.db seem to be swapped, the command asks; without a terminal it \
             is refused unless --yes is given.
             """,
-        ],
-        arguments: [old, new],
+        ], arguments: [old, new],
         options: [undo, list, preserve, check, dryRun, yes, UpdateOptions.checkTimeout, UpdateOptions.wait],
         usesStore: false, changesStore: true,
         examples: [
@@ -43,14 +41,12 @@ enum ReplaceVerb {
             "Check the new database first:": "moult replace app.db new.db --check 'SELECT count(*) FROM food>=7000'",
         ],
         exits: [
-            .done: "OLD.db was replaced or restored",
-            .changes: "with --dry-run: OLD.db can be replaced",
+            .done: "OLD.db was replaced or restored", .changes: "with --dry-run: OLD.db can be replaced",
             .failure(.refused): "NEW.db is damaged, a check failed, or OLD.db cannot be replaced",
             .failure(.busy): "a process has OLD.db locked, or another replacement is running; try again",
             .failure(.stuck):
                 "the disk failed during the commit: OLD.db has its old or its new content; repeat the command",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let old = try call.required(old)
@@ -81,9 +77,8 @@ enum ReplaceVerb {
         let replacement = FileReplacement(file, wait: call.wait, isDry: call.has(dryRun), call.watcher(bar))
         let content = try new.map { try call.content($0) }
         let result =
-            try content.map { content in
-                try replacement.replace(by: content) { try call.confirm($0, file, content) }
-            } ?? replacement.undo()
+            try content.map { content in try replacement.replace(by: content) { try call.confirm($0, file, content) } }
+            ?? replacement.undo()
         bar.end()
         let words = ["moult", "replace"] + (new.map { [file.name, $0] + call.contentWords } ?? ["--undo", file.name])
         call.output.print(
@@ -91,6 +86,72 @@ enum ReplaceVerb {
                 file: file, result: result, new: new, copies: try file.sets.all().count,
                 isUndoable: try !file.sets.undoable().isEmpty, command: call.has(dryRun) ? words : nil))
         return call.has(dryRun) && result.isChanged ? .changes : .done
+    }
+
+    private struct ReplaceReport: Report {
+        let file: ReplacedFile
+        let result: FileReplacement.Result
+        /// The path of the new content; nil if the old content was restored.
+        let new: String?
+        let copies: Int
+        let isUndoable: Bool
+        /// After a dry run, the command that makes the changes.
+        let command: [String]?
+
+        private var undo: [String] { ["moult", "replace", "--undo", file.name] }
+        private var time: Timestamp? { result.restored?.record?.time }
+
+        func write(to page: inout Page) {
+            let (name, tick) = (file.name, StyledText(page.terminal.symbols.tick, .good))
+            let state = "its state at \(time.map { "\($0.text(for: page.terminal))" } ?? "an unknown time")"
+            guard result.isChanged else {
+                let content = new.map { "the content of \($0)" } ?? state
+                return page.wrapped("\("=", .dim) \(name) already has \(content): nothing was changed")
+            }
+            if let command {
+                page.wrapped(
+                    "\("~", .changed) \(name) gets \(new.map { "the content of \($0)" } ?? state), \(ByteCount(result.size))"
+                )
+                writeRows(to: &page)
+                page.wrapped("a complete copy of the present content is kept")
+                page.wrapped("needs \(ByteCount(result.needs)) of free space; \(ByteCount(result.free)) is free")
+                return page.line("apply with: \(run: command, .heading)")
+            }
+            if let new {
+                page.wrapped("\(tick) \(name) now has the content of \(new)")
+                writeRows(to: &page)
+                page.line("restore the old content with: \(run: undo, .heading)")
+            } else {
+                page.wrapped("\(tick) \(name) is restored to \(state), before it was replaced")
+                if let kept = result.kept {
+                    let words = ["moult", "quarantine", name, kept.id]
+                    page.line("the content from before this undo is also kept: \(run: words, .heading)")
+                }
+            }
+        }
+
+        private func writeRows(to page: inout Page) {
+            for fate in result.fates {
+                var fate = fate
+                let displaced = fate.displaced
+                fate.displaced = 0
+                let text = command == nil ? fate.text(keptIn: "the old copy") : fate.plannedText(keptIn: "the old copy")
+                if !text.isEmpty { page.wrapped("\(text)") }
+                if displaced > 0, let new {
+                    page.wrapped(
+                        "\(counted(displaced, "row")) of \(fate.table) in \(new) replaced by rows of \(file.name)")
+                }
+            }
+        }
+
+        var json: JSON {
+            .record([
+                "file": file.name, "content": new, "changed": result.isChanged, "kept": result.kept.map(\.json),
+                "restored": result.restored.map(\.json), "undo": isUndoable ? undo : nil, "copies": copies,
+                "rows": result.fates.map(\.json).unlessEmpty, "size": result.size > 0 ? result.size : nil,
+                "needs": result.needs, "free": result.free, "command": command,
+            ])
+        }
     }
 }
 
@@ -106,7 +167,6 @@ extension Call {
         return content
     }
 
-    /// The given options --preserve and --check, as words of a command line.
     fileprivate var contentWords: [String] { words(of: [ReplaceVerb.preserve, ReplaceVerb.check]) }
 
     /// Splits `SQL=VALUE` at the last operator that an expectation may start with.
@@ -143,76 +203,9 @@ extension Call {
     }
 }
 
-private struct ReplaceReport: Report {
-    let file: ReplacedFile
-    let result: FileReplacement.Result
-    /// The path of the new content; nil if the old content was restored.
-    let new: String?
-    let copies: Int
-    let isUndoable: Bool
-    /// After a dry run, the command that makes the changes.
-    let command: [String]?
-
-    private var undo: [String] { ["moult", "replace", "--undo", file.name] }
-    private var time: Timestamp? { result.restored?.record?.time }
-
-    func write(to page: inout Page) {
-        let (name, tick) = (file.name, StyledText(page.terminal.symbols.tick, .good))
-        let state = "its state at \(time.map { "\($0.text(for: page.terminal))" } ?? "an unknown time")"
-        guard result.isChanged else {
-            let content = new.map { "the content of \($0)" } ?? state
-            return page.wrapped("\("=", .dim) \(name) already has \(content): nothing was changed")
-        }
-        if let command {
-            page.wrapped(
-                "\("~", .changed) \(name) gets \(new.map { "the content of \($0)" } ?? state), \(ByteCount(result.size))"
-            )
-            writeRows(to: &page)
-            page.wrapped("a complete copy of the present content is kept")
-            page.wrapped("needs \(ByteCount(result.needs)) of free space; \(ByteCount(result.free)) is free")
-            return page.line("apply with: \(run: command, .heading)")
-        }
-        if let new {
-            page.wrapped("\(tick) \(name) now has the content of \(new)")
-            writeRows(to: &page)
-            page.line("restore the old content with: \(run: undo, .heading)")
-        } else {
-            page.wrapped("\(tick) \(name) is restored to \(state), before it was replaced")
-            if let kept = result.kept {
-                let words = ["moult", "quarantine", name, kept.id]
-                page.line("the content from before this undo is also kept: \(run: words, .heading)")
-            }
-        }
-    }
-
-    private func writeRows(to page: inout Page) {
-        for fate in result.fates {
-            var fate = fate
-            let displaced = fate.displaced
-            fate.displaced = 0
-            let text = command == nil ? fate.text(keptIn: "the old copy") : fate.plannedText(keptIn: "the old copy")
-            if !text.isEmpty { page.wrapped("\(text)") }
-            if displaced > 0, let new {
-                page.wrapped("\(counted(displaced, "row")) of \(fate.table) in \(new) replaced by rows of \(file.name)")
-            }
-        }
-    }
-
-    var json: JSON {
-        .record([
-            "file": file.name, "content": new, "changed": result.isChanged, "kept": result.kept.map(\.json),
-            "restored": result.restored.map(\.json), "undo": isUndoable ? undo : nil, "copies": copies,
-            "rows": result.fates.map(\.json).unlessEmpty, "size": result.size > 0 ? result.size : nil,
-            "needs": result.needs, "free": result.free, "command": command,
-        ])
-    }
-}
-
-/// The old contents of a file.
 struct KeptReport: Report {
     let file: ReplacedFile
     let sets: [KeptSets.Set]
-    /// The set that the next undo restores.
     let next: KeptSets.Set?
 
     func write(to page: inout Page) {

@@ -33,8 +33,7 @@ enum ResetVerb {
             full, free some space and run `moult reset DATABASE --salvage-again`, which replaces only that new file and \
             its report.
             """,
-        ],
-        arguments: [database], options: [keep, userData, reason, again, UpdateOptions.dryRun, UpdateOptions.wait],
+        ], arguments: [database], options: [keep, userData, reason, again, UpdateOptions.dryRun, UpdateOptions.wait],
         changesStore: true,
         examples: [
             "Start with an empty cache:": "moult reset thumbs",
@@ -43,15 +42,12 @@ enum ResetVerb {
             "Salvage again, after freeing disk space:": "moult reset user --salvage-again",
         ],
         exits: [
-            .done: "done",
-            .changes: "with --dry-run: the store would change",
+            .done: "done", .changes: "with --dry-run: the store would change",
             .failure(.refused):
                 "the database does not exist, or has user data and neither --keep-readable nor --set-user-data-aside is given",
-            .failure(.undone): "failed and undone",
-            .failure(.stuck): "neither finished nor undone",
+            .failure(.undone): "failed and undone", .failure(.stuck): "neither finished nor undone",
             .failure(.busy): "a process has the database open; the message names the process",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let name = try call.required(database)
@@ -98,9 +94,7 @@ enum ResetVerb {
             if reset.restored.isEmpty, reset.failures.isEmpty, reset.salvaged != nil, let set = reset.setAside,
                 let table = reset.salvage?.tables.first(where: { $0.rows > 0 })
             {
-                let command = [
-                    "moult", "quarantine", "--restore", Files.name(of: set), "--table", table.name,
-                ]
+                let command = ["moult", "quarantine", "--restore", Files.name(of: set), "--table", table.name]
                 page.line("  To put rows back, table by table: \(run: command)")
             }
         }

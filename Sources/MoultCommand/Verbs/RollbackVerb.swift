@@ -26,9 +26,7 @@ enum RollbackVerb {
         ],
         options: [target, force, reason, UpdateOptions.dryRun, UpdateOptions.takeOver, UpdateOptions.wait]
             + UpdateOptions.consumers,
-        rules: [
-            .needs(force, target, why: "--force overrides the hold on one release, so specify that release")
-        ],
+        rules: [.needs(force, target, why: "--force overrides the hold on one release, so specify that release")],
         changesStore: true,
         examples: [
             "Go back, with a reason:": "moult rollback --reason 'names are missing'",
@@ -36,15 +34,12 @@ enum RollbackVerb {
             "Go back to a version that is on hold:": "moult rollback --to 2.0.0 --force",
         ],
         exits: [
-            .done: "done",
-            .changes: "with --dry-run: the store would change",
+            .done: "done", .changes: "with --dry-run: the store would change",
             .failure(.refused): "no kept release can be used, or the release given with --to is on hold or not trusted",
-            .failure(.undone): "failed and undone",
-            .failure(.stuck): "neither finished nor undone",
+            .failure(.undone): "failed and undone", .failure(.stuck): "neither finished nor undone",
             .failure(.busy):
                 "another update is running, or a process keeps a database open; the message names the process",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let wanted = call.value(target)
@@ -55,8 +50,7 @@ enum RollbackVerb {
             let options = call.words(of: [target, reason, force, UpdateOptions.takeOver])
             return try call.show(
                 orchestrator.planRollback(to: wanted, reason: why, force: call.has(force), consent: call.consent),
-                store: store,
-                command: ["moult", "rollback"] + options + call.storeWords, in: orchestrator)
+                store: store, command: ["moult", "rollback"] + options + call.storeWords, in: orchestrator)
         }
         Interruption.watch()
         let display = UpdateDisplay(call, store: store)

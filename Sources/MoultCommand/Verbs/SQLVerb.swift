@@ -23,16 +23,14 @@ enum SQLVerb {
             an app opens them: SQLite first undoes a transaction that a killed program left. With --quiet, only rows are \
             printed.
             """
-        ],
-        arguments: [sql], options: [noHeader, csv, write, group], rules: [.one([csv, .json])],
+        ], arguments: [sql], options: [noHeader, csv, write, group], rules: [.one([csv, .json])],
         examples: [
             "Run a query:": "moult sql 'SELECT count(*) FROM food.food'",
             "Print rows as JSON:": "moult sql --json 'SELECT * FROM food.food LIMIT 3'",
             "Print one value for a script:": "moult sql -q 'SELECT max(id) FROM food.food'",
             "Print rows as CSV:": "moult sql --csv 'SELECT * FROM food.food'",
             "Run a script:": "moult sql --write < script.sql",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let text = try call.value(sql) ?? standardInput(call)
@@ -67,8 +65,7 @@ enum SQLVerb {
         if isOpen, changes > 0 {
             throw MoultError(
                 .guarded, .refused, what: "the changes were undone",
-                why: "the SQL begins a transaction and does not end it",
-                now: "Add COMMIT at the end.")
+                why: "the SQL begins a transaction and does not end it", now: "Add COMMIT at the end.")
         }
         return .done
     }
@@ -80,9 +77,8 @@ enum SQLVerb {
     }
 
     /// Returns the error shortened to SQLite's message and the statement, which the user wrote.
-    private static func explained(
-        _ error: any Error, _ group: String?, _ groups: [String], mayWrite: Bool
-    ) -> any Error {
+    private static func explained(_ error: any Error, _ group: String?, _ groups: [String], mayWrite: Bool) -> any Error
+    {
         guard var explained = error as? MoultError, let said = error.sqlite, let sql = said.sql else { return error }
         explained.what = "cannot run \"\(sql.trimmed)\""
         explained.why = said.message
@@ -112,74 +108,72 @@ enum SQLVerb {
         if StandardInput.isTerminal { throw call.wrongUsage("sql needs the argument SQL, or statements on stdin") }
         return try StandardInput.text(limit: 16 << 20)
     }
-}
 
-/// The result of one statement: rows, or the number of changed rows.
-private struct RowsReport: Report {
-    let columns: [String]
-    let rows: [[Value]]
-    let changes: Int
-    let showsHeader: Bool
+    /// The result of one statement: rows, or the number of changed rows.
+    private struct RowsReport: Report {
+        let columns: [String]
+        let rows: [[Value]]
+        let changes: Int
+        let showsHeader: Bool
 
-    init(of statement: borrowing Statement, on connection: Connection, showsHeader: Bool) throws {
-        self.showsHeader = showsHeader
-        let before = try connection.totalChanges
-        columns = statement.columnNames
-        var rows: [[Value]] = []
-        while try statement.step() { rows.append(try statement.row()) }
-        self.rows = rows
-        changes = Int(try connection.totalChanges - before)
-    }
-
-    func write(to page: inout Page) {
-        if columns.isEmpty {
-            if changes > 0 { page.line("\(counted(changes, "row")) changed") }
-            return
+        init(of statement: borrowing Statement, on connection: Connection, showsHeader: Bool) throws {
+            self.showsHeader = showsHeader
+            let before = try connection.totalChanges
+            columns = statement.columnNames
+            var rows: [[Value]] = []
+            while try statement.step() { rows.append(try statement.row()) }
+            self.rows = rows
+            changes = Int(try connection.totalChanges - before)
         }
-        // Columns of numbers are right-aligned.
-        var table = Table(columns.indices.map { column in rows.contains { $0[column].isNumber } ? .right : .left })
-        if showsHeader { table.row(columns.map { StyledText($0, .heading) }) }
-        for row in rows { table.row(row.map(\.shown)) }
-        for line in table.lines(width: nil) { page.line(line) }
-    }
 
-    var json: JSON {
-        if columns.isEmpty { return .record(["changes": changes]) }
-        return .record(["columns": columns, "rows": rows.map { $0.map(\.json) }])
-    }
-}
+        func write(to page: inout Page) {
+            if columns.isEmpty {
+                if changes > 0 { page.line("\(counted(changes, "row")) changed") }
+                return
+            }
+            // Columns of numbers are right-aligned.
+            var table = Table(columns.indices.map { column in rows.contains { $0[column].isNumber } ? .right : .left })
+            if showsHeader { table.row(columns.map { StyledText($0, .heading) }) }
+            for row in rows { table.row(row.map(\.shown)) }
+            for line in table.lines(width: nil) { page.line(line) }
+        }
 
-/// Rows in RFC 4180 format, but with Unix line ends.
-private enum CSV {
-    static func write(_ statement: borrowing Statement, header: Bool, to output: Output) throws {
-        let count = statement.columnCount
-        if header, count > 0 { output.data(line(statement.columnNames.map { Array($0.utf8) })) }
-        while try statement.step() {
-            output.data(line(try (0..<count).map { try field(statement, $0) }))
+        var json: JSON {
+            if columns.isEmpty { return .record(["changes": changes]) }
+            return .record(["columns": columns, "rows": rows.map { $0.map(\.json) }])
         }
     }
 
-    /// Returns the bytes of a field; nil for NULL. Text is returned as stored, even if it is not valid UTF-8.
-    private static func field(_ statement: borrowing Statement, _ column: Int32) throws -> [UInt8]? {
-        switch statement.storage(column) {
-        case .null: nil
-        case .text: try statement.withText(column) { Array($0) }
-        case .integer: Array(String(statement.int64(column)).utf8)
-        case .real, .blob: Array(try statement.value(column).description.utf8)
+    /// Rows in RFC 4180 format, but with Unix line ends.
+    private enum CSV {
+        static func write(_ statement: borrowing Statement, header: Bool, to output: Output) throws {
+            let count = statement.columnCount
+            if header, count > 0 { output.data(line(statement.columnNames.map { Array($0.utf8) })) }
+            while try statement.step() { output.data(line(try (0..<count).map { try field(statement, $0) })) }
         }
-    }
 
-    private static func line(_ fields: [[UInt8]?]) -> [UInt8] {
-        Array(fields.map { $0.map(quoted) ?? [] }.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "\n")]
-    }
-
-    /// Quotes a field if necessary. Empty text is quoted, because an empty field is NULL.
-    private static func quoted(_ field: [UInt8]) -> [UInt8] {
-        let quote = UInt8(ascii: "\"")
-        guard field.isEmpty || field.contains(where: { [quote, UInt8(ascii: ","), 0x0A, 0x0D].contains($0) }) else {
-            return field
+        /// Returns the bytes of a field; nil for NULL. Text is returned as stored, even if it is not valid UTF-8.
+        private static func field(_ statement: borrowing Statement, _ column: Int32) throws -> [UInt8]? {
+            switch statement.storage(column) {
+            case .null: nil
+            case .text: try statement.withText(column) { Array($0) }
+            case .integer: Array(String(statement.int64(column)).utf8)
+            case .real, .blob: Array(try statement.value(column).description.utf8)
+            }
         }
-        return [quote] + field.flatMap { $0 == quote ? [quote, quote] : [$0] } + [quote]
+
+        private static func line(_ fields: [[UInt8]?]) -> [UInt8] {
+            Array(fields.map { $0.map(quoted) ?? [] }.joined(separator: [UInt8(ascii: ",")])) + [UInt8(ascii: "\n")]
+        }
+
+        /// Quotes a field if necessary. Empty text is quoted, because an empty field is NULL.
+        private static func quoted(_ field: [UInt8]) -> [UInt8] {
+            let quote = UInt8(ascii: "\"")
+            guard field.isEmpty || field.contains(where: { [quote, UInt8(ascii: ","), 0x0A, 0x0D].contains($0) }) else {
+                return field
+            }
+            return [quote] + field.flatMap { $0 == quote ? [quote, quote] : [$0] } + [quote]
+        }
     }
 }
 

@@ -18,15 +18,13 @@ enum SalvageVerb {
             The file may belong to no store. Use a copy or end the programs that write to it; its -wal and -journal are read, \
             too. For a database of a store, use: moult reset DATABASE --keep-readable
             """
-        ],
-        arguments: [file], options: [output], usesStore: false,
+        ], arguments: [file], options: [output], usesStore: false,
         examples: ["Read what can be read:": "moult salvage damaged.db -o rows.db"],
         exits: [
             .done: "everything was read",
             .failure(.failed): "rows, tables or indexes are missing in the new file, or nothing could be read",
             .failure(.refused): "the new file exists",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let (file, target) = (try call.required(file), try call.required(output))
@@ -41,7 +39,6 @@ enum SalvageVerb {
 }
 
 extension Page {
-    /// What a salvage found, and what is missing.
     mutating func salvage(_ report: Salvage.Report, to file: String?) {
         if let file {
             line("  \(counted(report.rows, "row")) salvaged to \(file)")

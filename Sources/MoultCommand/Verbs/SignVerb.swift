@@ -18,13 +18,11 @@ enum SignVerb {
             another key has already signed FILE, the signature goes to FILE.KEYID.minisig, for stores that require \
             several signatures. The bundle needs no signature, because the manifest contains its digest.
             """
-        ],
-        arguments: [files], options: [key, SigningCommand.option, comment], usesStore: false,
+        ], arguments: [files], options: [key, SigningCommand.option, comment], usesStore: false,
         examples: [
             "Sign a release:": "moult sign releases/dailyvalue-2.1.0.json --key release.key",
             "The same with minisign:": "minisign -S -s release.key -m releases/dailyvalue-2.1.0.json",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let paths = call.values(files)
@@ -47,13 +45,11 @@ enum SignVerb {
     }
 }
 
-/// Signs the file at `path` and writes the signature next to it.
 struct SignatureFile {
     let path: String
 
     init(of path: String) { self.path = path }
 
-    /// Signs the file and returns the path of the signature.
     func sign(with secret: SecretKey, comment: String?) throws -> String {
         let output = try OutputFile.directory(of: "\(path).minisig")
         defer { withExtendedLifetime(output) {} }

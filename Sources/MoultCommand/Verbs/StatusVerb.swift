@@ -45,8 +45,7 @@ enum StatusVerb {
             carry over are in quarantine (until you remove them: moult quarantine --remove) or, with "waitForReaders" in \
             moult.json, a reader still uses an older release.
             """,
-        ],
-        arguments: [file], options: [deep, processes, check, nagios, prometheus, output],
+        ], arguments: [file], options: [deep, processes, check, nagios, prometheus, output],
         rules: [[.json, prometheus, nagios], [deep, processes, prometheus, nagios], [deep, processes, check]].map {
             Command.Rule.one($0, why: "each selects what is printed")
         } + [.needs(output, prometheus, why: "only metrics are written to a file")],
@@ -65,8 +64,7 @@ enum StatusVerb {
                 "the store could not be read; with --deep: a problem was found; with --nagios or --check: warning",
             ExitCode(rawValue: 2): "with --nagios or --check: critical",
             ExitCode(rawValue: 3): "with --nagios: the store could not be read",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         if let word = call.value(file) {

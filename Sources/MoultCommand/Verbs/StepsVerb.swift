@@ -24,8 +24,7 @@ enum StepsVerb {
             that planning changes nothing, and that its changes can be repeated, undone and interrupted at any \
             point. In --with, {granted} stands for a directory that the program may write to.
             """,
-        ],
-        arguments: [action, subject],
+        ], arguments: [action, subject],
         options: [StepTrial.with, StepTrial.database, StepTrial.before, StepTrial.after, UpdateOptions.wait],
         rules: [.one([StepTrial.before, StepTrial.after], why: "choose one")], changesStore: true,
         examples: [
@@ -35,10 +34,8 @@ enum StepsVerb {
                 "moult steps test --with '{\"file\": \"{granted}/hook.jsonl\"}' ./notify",
         ],
         exits: [
-            .done: "done; test: the program passed all checks",
-            .failure(.failed): "test: the program failed a check",
-        ],
-        run: run)
+            .done: "done; test: the program passed all checks", .failure(.failed): "test: the program failed a check",
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         switch (call.value(action) ?? "list", call.value(subject)) {
@@ -80,8 +77,7 @@ enum StepsVerb {
         let orchestrator = try call.orchestrator()
         let store = try call.snapshot()
         try store.checkSettings()
-        guard let settings = try store.settings.steps.first(where: { $0.name == name }),
-            let path = settings.executable
+        guard let settings = try store.settings.steps.first(where: { $0.name == name }), let path = settings.executable
         else {
             throw MoultError(
                 .settings, what: "moult.json has no step \(name) with an executable",
@@ -95,37 +91,36 @@ enum StepsVerb {
             page.wrapped("SHA-256 \(sha256)")
         }
     }
-}
 
-/// A step in the list.
-struct Listed {
-    let step: any Step
-    let phase: Phase?
-    var settings: StepSettings?
-}
+    struct Listed {
+        let step: any Step
+        let phase: Phase?
+        var settings: StepSettings?
+    }
 
-/// The description of a step, as the list shows it.
-private struct StepRow {
-    let name: String
-    let phase: String
-    let source: String
-    let summary: String
-    let json: JSON
+    private struct StepRow {
+        let name: String
+        let phase: String
+        let source: String
+        let summary: String
+        let json: JSON
 
-    init(_ listed: Listed) throws {
-        let settings = listed.settings
-        name = listed.step.name
-        phase = listed.phase?.rawValue ?? settings?.use.map { "\($0.when.rawValue) \($0.phase.rawValue)" } ?? "any"
-        let state = try (listed.step as? ExternalStep).map { try ExternalState($0) }
-        let rule = settings?.isForbidden == true ? ", forbidden" : settings?.isRequired == true ? ", required" : ""
-        source = (state.map { "moult.json, \($0.state)" } ?? (listed.phase == nil ? "this command" : "built in")) + rule
-        summary = state.map { $0.description?.summary ?? $0.why ?? "" } ?? listed.step.summary
-        json = .record([
-            "name": name, "phase": listed.phase?.rawValue ?? settings?.use?.phase.rawValue,
-            "builtIn": listed.phase != nil, "summary": summary, "state": state?.state,
-            "executable": settings?.executable, "sha256": settings?.sha256, "version": state?.description?.version,
-            "parameters": state?.description?.parameters, "required": settings?.isRequired == true ? true : nil,
-            "forbidden": settings?.isForbidden == true ? true : nil,
-        ])
+        init(_ listed: Listed) throws {
+            let settings = listed.settings
+            name = listed.step.name
+            phase = listed.phase?.rawValue ?? settings?.use.map { "\($0.when.rawValue) \($0.phase.rawValue)" } ?? "any"
+            let state = try (listed.step as? ExternalStep).map { try ExternalState($0) }
+            let rule = settings?.isForbidden == true ? ", forbidden" : settings?.isRequired == true ? ", required" : ""
+            source =
+                (state.map { "moult.json, \($0.state)" } ?? (listed.phase == nil ? "this command" : "built in")) + rule
+            summary = state.map { $0.description?.summary ?? $0.why ?? "" } ?? listed.step.summary
+            json = .record([
+                "name": name, "phase": listed.phase?.rawValue ?? settings?.use?.phase.rawValue,
+                "builtIn": listed.phase != nil, "summary": summary, "state": state?.state,
+                "executable": settings?.executable, "sha256": settings?.sha256, "version": state?.description?.version,
+                "parameters": state?.description?.parameters, "required": settings?.isRequired == true ? true : nil,
+                "forbidden": settings?.isForbidden == true ? true : nil,
+            ])
+        }
     }
 }

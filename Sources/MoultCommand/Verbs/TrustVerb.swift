@@ -29,12 +29,9 @@ enum TrustVerb {
             """
             Stores trust the public root key and get each list from the feed: moult publish --trust FILE. After a \
             list expires, stores install nothing until they receive a newer one.
-            """,
-            "If a root key on another machine must also sign, sign the list there: moult sign FILE --key FILE",
-        ],
-        arguments: [directory],
-        options: [product, root, release, timestamp, threshold, days, key, SigningCommand.option],
-        usesStore: false,
+            """, "If a root key on another machine must also sign, sign the list there: moult sign FILE --key FILE",
+        ], arguments: [directory],
+        options: [product, root, release, timestamp, threshold, days, key, SigningCommand.option], usesStore: false,
         examples: [
             "Create the first list:": "moult trust keys --product APP --root root.pub --release rel.pub -k root.key",
             "Sign the feed with a separate key:": "moult trust keys --timestamp online.pub -k root.key",
@@ -45,16 +42,13 @@ enum TrustVerb {
         exits: [
             .failure(.refused): "stores could not use the list; the message says why",
             .failure(.busy): "another command is creating a list in DIR or publishing there",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         var maker = KeyListMaker()
         maker.product = call.value(product)
         maker.days = call.number(days) ?? maker.days
-        for (option, role) in roles {
-            maker[keyPath: role].keys = try call.values(option).map { try Keys.public($0) }
-        }
+        for (option, role) in roles { maker[keyPath: role].keys = try call.values(option).map { try Keys.public($0) } }
         for text in call.values(threshold) {
             let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
             guard parts.count == 2, let number = Int(parts[1]), (1...16).contains(number),
@@ -67,7 +61,7 @@ enum TrustVerb {
             maker[keyPath: role].threshold = number
         }
         maker.keys = try call.secretKeys(key)
-        call.output.print(KeyListReport(made: try maker.make(in: call.required(directory))))
+        call.output.print(try maker.make(in: call.required(directory)))
         return .done
     }
 
@@ -76,37 +70,34 @@ enum TrustVerb {
     }
 }
 
-private struct KeyListReport: Report {
-    let made: KeyListMaker.Report
-
+extension KeyListMaker.Report: Report {
     private var roles: [(name: String, keys: TrustedKeys)] {
-        let roles = made.list.roles
-        return [("root", roles.root), ("release", roles.release)] + (roles.timestamp.map { [("timestamp", $0)] } ?? [])
+        [("root", list.roles.root), ("release", list.roles.release)]
+            + (list.roles.timestamp.map { [("timestamp", $0)] } ?? [])
     }
 
     func write(to page: inout Page) {
-        let until = made.list.roles.expires.map { ", valid until \($0.text(for: page.terminal))" } ?? ""
-        page.wrapped("\("+", .added) \(made.path)  key list \(made.list.serial) of \(made.list.product)\(until)")
+        let until = list.roles.expires.map { ", valid until \($0.text(for: page.terminal))" } ?? ""
+        page.wrapped("\("+", .added) \(path)  key list \(list.serial) of \(list.product)\(until)")
         var table = Table(.left, .left, indent: 2)
         for role in roles { table.row("\(role.name)", "\(role.keys.words)") }
         page.table(table)
-        page.wrapped("signed by \(made.signers.map(\.description).joined(separator: " and "))")
-        if let missing = made.missing {
+        page.wrapped("signed by \(signers.map(\.description).joined(separator: " and "))")
+        if let missing = missing {
             page.wrapped(StyledText("signatures are missing: \(missing)", .warning))
-            page.line("sign it with: \(run: ["moult", "sign", made.path, "--key", "ROOT.key"], .heading)")
+            page.line("sign it with: \(run: ["moult", "sign", path, "--key", "ROOT.key"], .heading)")
         } else {
             page.line(
-                "publish it with: \(run: ["moult", "publish", "DIRECTORY", "--trust", made.path, "--key", "FILE"], .heading)"
+                "publish it with: \(run: ["moult", "publish", "DIRECTORY", "--trust", path, "--key", "FILE"], .heading)"
             )
         }
     }
 
     var json: JSON {
         .record([
-            "file": made.path, "product": made.list.product, "list": made.list.serial,
-            "expires": made.list.roles.expires?.description,
+            "file": path, "product": list.product, "list": list.serial, "expires": list.roles.expires?.description,
             "roles": JSON.object(roles.map { JSON.Member($0.name, $0.keys.json) }),
-            "signers": made.signers.map(\.description), "missing": made.missing,
+            "signers": signers.map(\.description), "missing": missing,
         ])
     }
 }

@@ -12,15 +12,11 @@ enum UnholdVerb {
         "unhold", .operators, "remove a hold",
         discussion: ["Without VERSION, the command removes the only hold, and refuses if the store has several."],
         arguments: [version], options: [all, UpdateOptions.wait], changesStore: true,
-        examples: [
-            "Remove the hold on a release:": "moult unhold 2.1.0",
-            "Remove all holds:": "moult unhold --all",
-        ],
+        examples: ["Remove the hold on a release:": "moult unhold 2.1.0", "Remove all holds:": "moult unhold --all"],
         exits: [
             .done: "the hold was removed, or there was none",
             .failure(.refused): "another hold covers the release, or there are several holds",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let releases = call.values(version)
@@ -29,8 +25,7 @@ enum UnholdVerb {
         }
         let orchestrator = try call.orchestrator(call.watcher())
         let change =
-            try call.has(all)
-            ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
+            try call.has(all) ? orchestrator.unholdAll(wait: call.wait) : orchestrator.unhold(releases, wait: call.wait)
         let json = JSON.record([
             "before": change.removed.first?.json, "removed": change.removed.map(\.json), "holds": change.holds.json,
         ])

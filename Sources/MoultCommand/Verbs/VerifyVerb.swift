@@ -23,19 +23,15 @@ enum VerifyVerb {
             The command changes nothing. To repair read-only databases and caches, apply the release again. To replace \
             a writable database with a new one, use `moult reset`.
             """,
-        ],
-        arguments: [names], options: [deep, UpdateOptions.checkTimeout],
+        ], arguments: [names], options: [deep, UpdateOptions.checkTimeout],
         examples: [
-            "Check the installed databases:": "moult verify",
-            "Read every page:": "moult verify --deep",
+            "Check the installed databases:": "moult verify", "Read every page:": "moult verify --deep",
             "Check one database:": "moult verify diary",
         ],
         exits: [
-            .done: "no problem found",
-            .failure(.failed): "a problem was found, or this user may not read a file",
+            .done: "no problem found", .failure(.failed): "a problem was found, or this user may not read a file",
             .failure(.busy): "a database is locked, and no problem was found in the others",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let checks: [Verifier.Check]
@@ -55,48 +51,44 @@ enum VerifyVerb {
         if report.isSound { return .done }
         return .failure(report.faults == 0 && report.unread.allSatisfy(\.isLocked) ? .busy : .failed)
     }
-}
 
-private struct VerifyReport: Report {
-    let checks: [Verifier.Check]
+    private struct VerifyReport: Report {
+        let checks: [Verifier.Check]
 
-    var faults: Int { checks.count { $0.finding != nil && !$0.isUnread } }
-    var unread: [Verifier.Check] { checks.filter(\.isUnread) }
-    var isSound: Bool { faults == 0 && unread.isEmpty }
+        var faults: Int { checks.count { $0.finding != nil && !$0.isUnread } }
+        var unread: [Verifier.Check] { checks.filter(\.isUnread) }
+        var isSound: Bool { faults == 0 && unread.isEmpty }
 
-    func write(to page: inout Page) {
-        var table = Table(.left(gap: 1), .left, .left, .left)
-        for check in checks {
-            table.row(
-                check.isUnread
-                    ? "\(page.terminal.symbols.dot, .dim)"
-                    : check.finding == nil
-                        ? page.tick : page.cross,
-                "\(check.subject)", "\(check.method)", "\(words(check))")
-            for why in check.isUnread ? [] : check.notChecked { table.row("\(" ")", "", "", "not checked: \(why)") }
+        func write(to page: inout Page) {
+            var table = Table(.left(gap: 1), .left, .left, .left)
+            for check in checks {
+                table.row(
+                    check.isUnread
+                        ? "\(page.terminal.symbols.dot, .dim)" : check.finding == nil ? page.tick : page.cross,
+                    "\(check.subject)", "\(check.method)", "\(words(check))")
+                for why in check.isUnread ? [] : check.notChecked { table.row("\(" ")", "", "", "not checked: \(why)") }
+            }
+            page.table(table)
+            page.line()
+            let counts = [
+                faults == 0 ? nil : "\(faults) found a problem",
+                unread.isEmpty ? nil : "\(unread.count) could not be done",
+            ].compactMap(\.self)
+            page.line(
+                isSound
+                    ? "\("\(counted(checks.count, "check")): all sound", .good)"
+                    : "\("\(counted(checks.count, "check")): \(counts.joined(separator: ", "))", .bad)")
+            page.advice(of: checks.compactMap(\.finding))
         }
-        page.table(table)
-        page.line()
-        let counts = [
-            faults == 0 ? nil : "\(faults) found a problem",
-            unread.isEmpty ? nil : "\(unread.count) could not be done",
-        ].compactMap(\.self)
-        page.line(
-            isSound
-                ? "\("\(counted(checks.count, "check")): all sound", .good)"
-                : "\("\(counted(checks.count, "check")): \(counts.joined(separator: ", "))", .bad)")
-        page.advice(of: checks.compactMap(\.finding))
-    }
 
-    private func words(_ check: Verifier.Check) -> String {
-        guard let finding = check.finding else {
-            return check.note ?? (check.notChecked.isEmpty ? "sound" : "opens")
+        private func words(_ check: Verifier.Check) -> String {
+            guard let finding = check.finding else {
+                return check.note ?? (check.notChecked.isEmpty ? "sound" : "opens")
+            }
+            return check.isUnread ? "not checked: \(finding.why ?? finding.what)" : finding.description
         }
-        return check.isUnread ? "not checked: \(finding.why ?? finding.what)" : finding.description
-    }
 
-    var json: JSON {
-        .record(["sound": isSound, "checks": checks.map(\.json)])
+        var json: JSON { .record(["sound": isSound, "checks": checks.map(\.json)]) }
     }
 }
 

@@ -33,8 +33,7 @@ enum WatchVerb {
             were inserted, updated and deleted. Where they are not known, as for a virtual table, it says why the table must be \
             read again.
             """,
-        ],
-        arguments: [program], options: [exec, once, since, rows, limit],
+        ], arguments: [program], options: [exec, once, since, rows, limit],
         rules: [.needs(limit, rows, why: "without --rows, no rows are reported")],
         examples: [
             "Print releases as they are installed:": "moult watch",
@@ -45,8 +44,7 @@ enum WatchVerb {
         exits: [
             .done: "with --once: a release was installed, and the program, if any, succeeded",
             .failure(.failed): "no store was found, or with --once: the program failed",
-        ],
-        run: run)
+        ], run: run)
 
     static func run(_ call: Call) throws -> ExitCode {
         let words = call.values(program)

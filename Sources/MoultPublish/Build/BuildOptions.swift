@@ -2,27 +2,23 @@ internal import MoultFiles
 
 /// The publisher's choices for a build, in addition to the script.
 package struct BuildOptions {
-    /// The values of `${NAME}` in the script.
     package var defines: [String: String] = [:]
-    /// Allows the script to read files outside its own directory.
     package var allowOutside = false
     /// The application ID of the result; nil keeps the value that the script set.
     package var applicationID: Int32?
     package var userVersion: Int32?
-    /// Whether to run ANALYZE at the end.
     package var analyze = false
     /// The database of the previous release, whose layout is kept for unchanged rows.
     package var from: String?
     /// The environment for `${env.X}` and `SOURCE_DATE_EPOCH`.
     package var environment = ProcessEnvironment.all
-    /// Gets every warning immediately.
     package var warn: (BuildWarning) -> Void = { _ in }
     /// Gets the output of the script: `.print`, `.echo`, the rows of its queries.
     package var output: ([UInt8]) -> Void = { _ in }
     /// Called repeatedly; returns true if SQLite should stop the current statement.
     package var shouldStop: (@Sendable () -> Bool)?
     /// Gets the progress, and may throw to stop the build.
-    package var progress: (BuildProgress) throws -> Void = { _ in }
+    package var progress: (PackProgress) throws -> Void = { _ in }
 
     package init() {}
 }
@@ -36,28 +32,6 @@ package struct BuildWarning: Equatable, Sendable, CustomStringConvertible {
     package var description: String { place.map { "\($0): \(text)" } ?? text }
 }
 
-package enum BuildProgress: Equatable, Sendable {
-    /// A statement or command of the script starts.
-    case running(Place)
-    /// This many rows of the file have been imported into the table.
-    case importing(file: String, rows: Int, bytes: Int, of: Int)
-    /// The result is being written in its final form.
-    case sealing
-}
-
-extension BuildProgress {
-    /// Returns the progress as text and bytes. Only an import has a size in bytes.
-    package func part(of what: String) -> PackProgress {
-        switch self {
-        case .running(let place): PackProgress(what: "\(what): \(place)", done: 0, total: 0)
-        case .importing(let file, _, let bytes, let all):
-            PackProgress(what: "\(what): import \(file)", done: bytes, total: all)
-        case .sealing: PackProgress(what: "\(what): make the database read-only", done: 0, total: 0)
-        }
-    }
-}
-
-/// The result of a build, and its inputs.
 package struct BuildReport: Sendable {
     package struct Import: Equatable, Sendable {
         package let file: String
@@ -83,12 +57,10 @@ package struct BuildReport: Sendable {
     package let inputs: [String]
     package let imports: [Import]
     package let layout: Layout
-    /// The version and source ID of the SQLite that wrote the result.
     package let sqliteVersion: String
     package let sqliteSource: String
     /// The git revision, if the script used it; `pack` refuses one that `isDirty`.
     package let revision: Revision?
-    /// Why a second build may give different bytes; empty if it gives the same bytes.
     package let unrepeatable: [String]
     package let warnings: Int
 }

@@ -9,7 +9,6 @@ struct Evolution {
     let old: String
     /// The database that the script created; read-only.
     let new: String
-    /// The path of the result.
     let result: String
 
     enum Outcome: Equatable {

@@ -1,6 +1,5 @@
 internal import MoultBasics
 
-/// The arguments of an `.import` line.
 struct ImportRequest {
     let file: String
     let table: String

@@ -15,9 +15,8 @@ struct Importer {
     let bails: Bool
     /// Whether to skip empty records, as the shell does in `.mode ascii`, regardless of the format of the file.
     let skipsEmpty: Bool
-    let progress: (BuildProgress) throws -> Void
+    let progress: (PackProgress) throws -> Void
 
-    /// The progress of the import.
     struct Count {
         var rows = 0
         var failed = 0
@@ -55,7 +54,7 @@ struct Importer {
             while let rows = batch {
                 try insert(rows, from: start, statement, columns.count, &count)
                 count.bytes = min(count.bytes + rows.bytes.count, stream.size)
-                try progress(.importing(file: file, rows: count.rows, bytes: count.bytes, of: stream.size))
+                try progress(PackProgress(what: "import \(file)", done: count.bytes, total: stream.size))
                 (batch, start) = (try next(stream), 0)
             }
         }
@@ -97,7 +96,6 @@ struct Importer {
         return try connection.int(sql + " AND schema = ?2 COLLATE NOCASE", [.text(request.table), .text(schema)]) > 0
     }
 
-    /// Creates the table with the column names in the file's first row.
     private func makeTable(_ batch: RowBatch, _ row: RowBatch.Row) throws {
         let header = try batch.fields(of: row).filter { !$0.isMissing }.map { field in
             guard let text = String(validating: batch.text(field), as: UTF8.self) else {
@@ -157,9 +155,7 @@ struct Importer {
                 }
                 _ = try statement.step()
                 count.rows += 1
-            } catch {
-                try failed(error, row, &count)
-            }
+            } catch { try failed(error, row, &count) }
             statement.reset()
         }
         // The bytes of the batch are about to be reused.

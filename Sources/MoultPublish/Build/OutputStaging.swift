@@ -2,16 +2,13 @@ internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
 
-/// The directory next to the output in which a database is built.
 struct OutputStaging {
     private let work: WorkDirectory
     var directory: String { work.path }
     private let output: String
     /// The absolute path of the output, in the directory that the work directory is in and keeps open.
     private let target: String
-    /// The database that the script works on.
     var draft: String { "\(directory)/draft.db" }
-    /// The database in its final form.
     var sealed: String { "\(directory)/sealed.db" }
 
     /// Creates the directory; refuses an output path that must not be replaced.

@@ -6,7 +6,6 @@ internal import MoultLibc
 struct PathRule {
     /// The script's directory as given by the user, for messages; empty for the working directory.
     private let shownRoot: String
-    /// The same directory as an absolute path without symlinks.
     let root: String
     private let allowsOutside: Bool
 
@@ -17,13 +16,11 @@ struct PathRule {
         self.allowsOutside = allowsOutside
     }
 
-    /// Returns a path from the script in the form in which messages show it.
     func shown(_ path: String) -> String {
         if path.isAbsolutePath || shownRoot.isEmpty { return path }
         return shownRoot == "/" ? "/\(path)" : "\(shownRoot)/\(path)"
     }
 
-    /// Returns the absolute path of a file that the script uses.
     func resolve(_ path: String, at place: Place) throws -> String {
         func reject(_ why: String, _ now: Advice?) -> MoultError {
             MoultError(.script, what: "\(place): cannot open \(shown(path))", why: why, now: now)

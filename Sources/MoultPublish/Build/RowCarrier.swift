@@ -8,9 +8,7 @@ struct RowCarrier {
     private var main: String { match.main }
     private var new: String { match.new }
 
-    init(_ match: TableMatch, _ connection: Connection) {
-        (self.match, self.connection) = (match, connection)
-    }
+    init(_ match: TableMatch, _ connection: Connection) { (self.match, self.connection) = (match, connection) }
 
     /// Makes the rows equal, and counts the changes; returns false if the rows still differ.
     func carry(_ changes: inout RowChanges) throws -> Bool {

@@ -33,10 +33,7 @@ struct ScriptSettings {
         if mode == .csv, row == Array("\r\n".utf8) { row = Array("\n".utf8) }
         return try RowFormat(style: mode == .ascii ? .ascii : .csv, column: column, row: row)
     }
-}
 
-extension ScriptSettings {
-    /// Returns a row in the form that the shell prints; nil is NULL.
     func line(_ values: [[UInt8]?]) -> [UInt8] {
         var line: [UInt8] = []
         for (index, value) in values.enumerated() {

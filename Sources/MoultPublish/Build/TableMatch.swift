@@ -41,9 +41,8 @@ struct TableMatch {
         key = .rowid(name, alias: isAlias ? keyColumns[0][0].text : nil)
     }
 
-    private static func primary(
-        _ table: String, _ connection: Connection
-    ) throws -> [(name: String, collation: String)] {
+    private static func primary(_ table: String, _ connection: Connection) throws -> [(name: String, collation: String)]
+    {
         let rows = try connection.query(
             """
             SELECT x.name, x.coll FROM pragma_index_list(?1) AS i, pragma_index_xinfo(i.name) AS x
@@ -58,10 +57,9 @@ struct TableMatch {
             try connection.int("SELECT EXISTS (SELECT 1 FROM \(schema).\(quoteIdentifier(table)) WHERE \(test))") != 0
         }
     }
-}
 
-// The SQL. `o` is a row of the old database, `n` is a row of the new one, and `x` is one of the keys of changed rows.
-extension TableMatch {
+    // The SQL. `o` is a row of the old database, `n` is a row of the new one, and `x` is one of the keys of changed rows.
+
     var main: String { "main.\(quoteIdentifier(table))" }
     var new: String { "new.\(quoteIdentifier(table))" }
 

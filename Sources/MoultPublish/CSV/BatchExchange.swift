@@ -12,9 +12,7 @@ final class BatchExchange: @unchecked Sendable {  // All properties are accessed
 
     /// Fills batches until no rows are left, or the consumer stops.
     func produce(_ fill: (RowBatch) throws -> Bool) {
-        let result = Result {
-            while let batch = nextEmpty(), try fill(batch) { monitor.locked { full.append(batch) } }
-        }
+        let result = Result { while let batch = nextEmpty(), try fill(batch) { monitor.locked { full.append(batch) } } }
         monitor.locked { end = result }
     }
 
@@ -36,6 +34,5 @@ final class BatchExchange: @unchecked Sendable {  // All properties are accessed
 
     func recycle(_ batch: RowBatch) { monitor.locked { empty.append(batch) } }
 
-    /// Stops the producer.
     func close() { monitor.locked { isClosed = true } }
 }

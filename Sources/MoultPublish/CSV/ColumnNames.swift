@@ -2,7 +2,6 @@ internal import MoultSQLite
 
 /// The columns of a table that is created from the first row of a file.
 struct ColumnNames: Equatable {
-    /// Distinct names, in order.
     let names: [String]
     /// The columns that were renamed because their names were not unique.
     let renamed: [(from: String, to: String)]

@@ -2,7 +2,6 @@
 ///
 /// A batch is passed from the reading thread to the inserting thread and back, hence `@unchecked Sendable`.
 final class RowBatch: @unchecked Sendable {  // Only the thread that holds a batch accesses it.
-    /// The position of a field's bytes.
     struct Field {
         var start: UInt32
         var end: UInt32
@@ -18,19 +17,16 @@ final class RowBatch: @unchecked Sendable {  // Only the thread that holds a bat
         let line: Int
     }
 
-    /// A problem in a field that the publisher should know about.
     struct Notice: Equatable {
         enum Kind: Equatable { case unescapedQuote, unterminatedQuote, nul, notUTF8 }
         let kind: Kind
         let line: Int
-        /// The index of the row in this batch.
         let row: Int
         /// The number of the field, starting at 1.
         let column: Int
     }
 
     private(set) var bytes: UnsafeMutableBufferPointer<UInt8>
-    /// Space for fields and rows, independent of the size of `bytes`; unused space takes no memory.
     private(set) var fieldRoom: UnsafeMutableBufferPointer<Field>
     private(set) var rowRoom: UnsafeMutableBufferPointer<Row>
     var rowCount = 0

@@ -46,7 +46,6 @@ extension RowFormat {
         return byte
     }
 
-    /// Returns the separator as it is written in a script.
     static func shown(_ separator: [UInt8]) -> String {
         var text = ""
         for scalar in String(decoding: separator, as: UTF8.self).unicodeScalars {

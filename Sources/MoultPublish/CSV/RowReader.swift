@@ -20,7 +20,6 @@ final class RowReader {
         self.source = source
     }
 
-    /// Fills the batch with the next complete rows; returns false at the end.
     func fill(_ batch: RowBatch) throws -> Bool {
         batch.clear()
         while batch.bytes.count < rest.count * 2 { batch.grow(to: batch.bytes.count * 2, keeping: 0) }

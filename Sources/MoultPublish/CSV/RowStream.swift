@@ -41,7 +41,6 @@ final class RowStream {
         return lent
     }
 
-    /// The reader, for transfer to the thread that uses it from then on.
     private struct Work: @unchecked Sendable { let reader: RowReader }
 
     private final class OpenFile {

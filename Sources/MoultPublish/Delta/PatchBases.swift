@@ -2,7 +2,6 @@ package import StepKit
 
 /// The releases from which stores may update to a new release, and which therefore need patches.
 package enum PatchBases {
-    /// The default number of releases of each channel from which `pack` makes patches.
     package static let defaultCount = 3
 
     /// Returns the releases of a feed from which `pack` makes patches to a version: the newest older ones of each channel that

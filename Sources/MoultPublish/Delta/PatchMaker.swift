@@ -34,8 +34,7 @@ package struct PatchMaker {
         try PatchWriter(from: old.map { try Descriptor($0, .read) }, to: Descriptor(new, .read))
             .write(using: memory, progress: { try progress($0, total) }, output: { try target.write($0) })
         try verify(path, from: old, to: new, size: total)
-        return Manifest.Content(
-            size: try Files.facts(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
+        return Manifest.Content(size: try Files.facts(path)?.size ?? 0, sha256: try SHA256.digest(ofFileAt: path).hex)
     }
 
     /// Returns whether two files have so little in common that a patch would be as large as the compressed new file.
@@ -43,7 +42,6 @@ package struct PatchMaker {
         try PatchWriter(from: Descriptor(old, .read), to: Descriptor(new, .read)).isUnlike()
     }
 
-    /// Applies the patch once, as every store will.
     private func verify(_ patch: String, from old: String?, to new: String, size: Int) throws {
         let expected = SharedFile(try Descriptor(new, .read))
         let reader = try PatchReader(
@@ -58,22 +56,22 @@ package struct PatchMaker {
             }
         }
     }
-}
 
-/// A file that is used by closures on several threads.
-private final class SharedFile: Sendable {
-    private let file: Descriptor
+    /// A file that is used by closures on several threads.
+    private final class SharedFile: Sendable {
+        private let file: Descriptor
 
-    init(_ file: consuming Descriptor) { self.file = file }
+        init(_ file: consuming Descriptor) { self.file = file }
 
-    /// Writes bytes. The caller must ensure that only one thread writes at a time.
-    func write(_ bytes: UnsafeRawBufferPointer) throws { try file.write(bytes) }
+        /// Writes bytes. The caller must ensure that only one thread writes at a time.
+        func write(_ bytes: UnsafeRawBufferPointer) throws { try file.write(bytes) }
 
-    func has(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws -> Bool {
-        guard !bytes.isEmpty else { return true }
-        return try MappedFile(file, offset..<offset + bytes.count).withBytes {
-            guard let one = $0.baseAddress, let other = bytes.baseAddress else { return false }
-            return memcmp(one, other, bytes.count) == 0
+        func has(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws -> Bool {
+            guard !bytes.isEmpty else { return true }
+            return try MappedFile(file, offset..<offset + bytes.count).withBytes {
+                guard let one = $0.baseAddress, let other = bytes.baseAddress else { return false }
+                return memcmp(one, other, bytes.count) == 0
+            }
         }
     }
 }

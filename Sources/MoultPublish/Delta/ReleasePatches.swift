@@ -2,12 +2,10 @@ internal import MoultBasics
 internal import MoultFiles
 internal import StepKit
 
-/// Makes the patches that lead from older releases to a release.
 struct ReleasePatches {
     let options: PackOptions
     /// The directory with the members of the release, in which patches are made.
     let outputStaging: String
-    /// The prefix of patch names.
     let stem: String
 
     /// Patches for bundles smaller than this are made only if the publisher asks for them: a request costs more than it saves.
@@ -17,13 +15,11 @@ struct ReleasePatches {
 
     private static let notSmaller = "it would not be clearly smaller than the bundle"
 
-    /// A patch, and the current path of its file.
     struct Made {
         let patch: Manifest.Patch
         let path: String
     }
 
-    /// An older release from which stores may update.
     private struct Base {
         let path: String
         /// Whether the publisher has asked for patches from it; otherwise `pack` has chosen it.
@@ -38,8 +34,7 @@ struct ReleasePatches {
         let limit = 2 * (release.bundle?.size ?? 0)
         for base in try bases(of: release) {
             let subject = try Subject.open(base.path)
-            guard let before = subject.manifest, before.product == release.product,
-                before.version != release.version
+            guard let before = subject.manifest, before.product == release.product, before.version != release.version
             else { throw Self.refusal(of: base.path, subject, release) }
             if older.contains(where: { $0.version == before.version }) { continue }
             let why: String?
@@ -93,7 +88,6 @@ struct ReleasePatches {
             now: "Specify the manifest of an older release, with its bundle in the same directory.")
     }
 
-    /// Thrown if a patch takes longer than the time for all of them.
     private struct OutOfTime: Error {}
 
     private func direct(
@@ -121,7 +115,6 @@ struct ReleasePatches {
         }
     }
 
-    /// A database whose content differs from that of the older release.
     private struct Change {
         let database: Database
         let path: String
@@ -166,7 +159,6 @@ struct ReleasePatches {
         return all.filter { files.contains($0.patch.file) }
     }
 
-    /// Returns whether a store with the older release lacks a file of the new one.
     private static func differs(_ before: Manifest, _ release: Manifest) -> Bool {
         var unpatched = release
         unpatched.patches = []

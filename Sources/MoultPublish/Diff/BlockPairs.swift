@@ -46,7 +46,6 @@ struct BlockPairs: ~Copyable {
     }
 }
 
-/// Returns whether both buffers have the same bytes.
 func isSame(_ one: UnsafeRawBufferPointer, _ two: UnsafeRawBufferPointer) -> Bool {
     guard one.count == two.count else { return false }
     guard let first = one.baseAddress, let second = two.baseAddress else { return true }

@@ -9,7 +9,6 @@ package struct DatabaseComparison {
     private let old: String
     private let new: String
     private let options: DiffOptions
-    /// The names of the two sides: a database, or its release.
     private let subjects: (old: String, new: String)
 
     package init(
@@ -53,8 +52,7 @@ package struct DatabaseComparison {
         guard let first = damage.first else { return }
         throw MoultError(
             .diff, what: isAlone ? "\(subject) is damaged" : "the database \(name) of \(subject) is damaged",
-            why: first,
-            now: "To see the findings: \(moult: "inspect", subject)")
+            why: first, now: "To see the findings: \(moult: "inspect", subject)")
     }
 
     private struct Sides {
@@ -83,8 +81,7 @@ package struct DatabaseComparison {
         let all = [
             ("user_version", "\(old.userVersion)", "\(new.userVersion)"),
             ("application_id", "\(old.applicationID)", "\(new.applicationID)"),
-            ("encoding", old.encoding, new.encoding),
-            ("page_size", "\(old.pageSize)", "\(new.pageSize)"),
+            ("encoding", old.encoding, new.encoding), ("page_size", "\(old.pageSize)", "\(new.pageSize)"),
         ]
         return all.filter { $0.1 != $0.2 }.map { .init(name: $0.0, old: $0.1, new: $0.2) }
     }

@@ -1,6 +1,5 @@
 internal import MoultBasics
 
-/// The differences between two databases.
 package struct DatabaseDiff: Sendable, Equatable {
     /// The name of the database in its release; for a single database, the file name.
     package var name: String
@@ -31,9 +30,7 @@ package struct DatabaseDiff: Sendable, Equatable {
 
 /// The details of a comparison that were requested in addition to the counts.
 package struct DiffOptions: Sendable {
-    /// The number of sample rows of each kind per table.
     package var samples = 0
-    /// Whether to compare the files page by page as well.
     package var pages = false
     /// Called regularly with the database, the table, and the number of rows read since the last call; throws to stop.
     package var progress: @Sendable (_ database: String, _ table: String, _ rows: Int) throws -> Void = { _, _, _ in }

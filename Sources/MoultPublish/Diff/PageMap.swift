@@ -6,7 +6,6 @@ package struct PageMap: Sendable, Equatable {
     package let pageSize: Int
     package let oldCount: Int
     package let newCount: Int
-    /// The number of pages that both files have and that differ.
     package private(set) var changed = 0
     /// A bit for each page of the new file, lowest first: set if the page changed or is new.
     private var bits: [UInt64]
@@ -51,11 +50,8 @@ package struct PageMap: Sendable, Equatable {
     /// The number of pages at the end that only the old file has.
     package var removed: Int { max(0, oldCount - newCount) }
 
-    /// A group of adjacent pages.
     struct Cell: Equatable {
-        /// The proportion of changed or new pages.
         var share: Double
-        /// Whether all pages of the group are after the end of the old file.
         var isNew: Bool
     }
 

@@ -1,4 +1,5 @@
-internal import MoultBasics
+package import MoultBasics
+internal import MoultSQLite
 internal import StepKit
 
 /// The differences between two releases, or two databases.
@@ -11,7 +12,6 @@ package struct ReleaseDiff: Sendable, Equatable {
     package struct Side: Sendable, Equatable {
         package var path: String
         package var kind: Subject.Kind
-        /// The version of the release, if it has a manifest.
         package var version: String?
     }
 
@@ -35,6 +35,21 @@ package struct ReleaseDiff: Sendable, Equatable {
             case .kept: false
             }
         }
+    }
+
+    package mutating func removeSamples() {
+        databases = databases.map { entry in
+            guard case .compared(var database) = entry else { return entry }
+            for index in database.tables.indices { database.tables[index].samples = [] }
+            return .compared(database)
+        }
+    }
+
+    package var json: JSON {
+        .record([
+            "differs": differs, "old": old.json, "new": new.json, "databases": databases.map(\.json),
+            "notes": notes.unlessEmpty,
+        ])
     }
 }
 
@@ -102,12 +117,10 @@ extension ReleaseDiff {
     }
 
     /// Pairs databases with the same name, or the only database of each side.
-    private static func pairs(
-        _ old: Subject, _ new: Subject, only names: [String]
-    ) throws -> [(String, Subject.Part?, Subject.Part?)] {
-        for name in names where old.part(name) == nil && new.part(name) == nil {
-            throw new.unknown(name)
-        }
+    private static func pairs(_ old: Subject, _ new: Subject, only names: [String]) throws -> [(
+        String, Subject.Part?, Subject.Part?
+    )] {
+        for name in names where old.part(name) == nil && new.part(name) == nil { throw new.unknown(name) }
         if old.kind == .database || new.kind == .database { return [try single(old, new, only: names)] }
         var pairs = new.parts.map { ($0.name, old.part($0.name), Subject.Part?.some($0)) }
         pairs += old.parts.filter { part in new.part(part.name) == nil }.map { ($0.name, $0, nil) }
@@ -127,21 +140,105 @@ extension ReleaseDiff {
             if let part = wanted.flatMap(subject.part) { return part }
             throw MoultError(
                 .diff, .usage, what: "cannot determine which database of \(subject.path) is meant",
-                why: itsNames("database", subject.parts.map(\.name)),
-                now: "Choose one with --database.")
+                why: itsNames("database", subject.parts.map(\.name)), now: "Choose one with --database.")
         }
         let (was, now) = (try choose(old, for: new), try choose(new, for: old))
         return (new.kind == .database && old.kind != .database ? was.name : now.name, was, now)
     }
 }
 
-extension ReleaseDiff {
-    /// Removes the samples and keeps the counts.
-    package mutating func removeSamples() {
-        databases = databases.map { entry in
-            guard case .compared(var database) = entry else { return entry }
-            for index in database.tables.indices { database.tables[index].samples = [] }
-            return .compared(database)
+extension ReleaseDiff.Side {
+    fileprivate var json: JSON { .record(["path": path, "kind": kind.rawValue, "version": version]) }
+}
+
+extension ReleaseDiff.Entry {
+    fileprivate var json: JSON {
+        switch self {
+        case .compared(let diff): diff.json
+        case .added(let name): .record(["name": name, "change": "added"])
+        case .removed(let name): .record(["name": name, "change": "removed"])
+        case .kept(let name): .record(["name": name, "change": "kept"])
+        case .unknown(let name, let why): .record(["name": name, "change": "unknown", "why": why])
         }
     }
+}
+
+extension DatabaseDiff {
+    package var json: JSON {
+        .record([
+            "name": name, "change": differs ? "changed" : "none", "sameFile": isSameFile,
+            "properties": properties.map { JSON.record(["name": $0.name, "old": $0.old, "new": $0.new]) },
+            "schema": schema.map(\.json), "tables": tables.map(\.json), "pages": pages?.json,
+        ])
+    }
+}
+
+extension SchemaChange {
+    fileprivate var json: JSON {
+        .record([
+            "change": change.rawValue, "kind": kind, "name": name.unlessEmpty, "table": table, "old": old, "new": new,
+            "words": words,
+        ])
+    }
+}
+
+extension TableDiff {
+    fileprivate var json: JSON {
+        .record([
+            "name": name, "change": presence == .both ? differs ? "changed" : "none" : presence.rawValue,
+            "method": method.name, "key": Array(columns.prefix(keyColumns)), "why": method.why,
+            "rowsBefore": rowsBefore, "rowsAfter": rowsAfter, "added": added, "removed": removed, "changed": changed,
+            "changedColumns": JSON.object(changedColumns.map { .init($0.name, .size($0.rows)) }), "columns": columns,
+            "samples": samples.map(\.json).unlessEmpty,
+        ])
+    }
+}
+
+extension TableDiff.Method {
+    fileprivate var name: String {
+        switch self {
+        case .primaryKey: "primary key"
+        case .rowid: "rowid"
+        case .content: "content"
+        case .index: "index"
+        case .counted: "counted"
+        case .unread: "unread"
+        }
+    }
+    fileprivate var why: String? { if case .unread(let why) = self { why } else { nil } }
+}
+
+extension RowSample {
+    fileprivate var json: JSON {
+        .record(["change": kind.rawValue, "old": old.map { $0.map(\.json) }, "new": new.map { $0.map(\.json) }])
+    }
+}
+
+extension SampleValue {
+    /// Numbers and complete texts are written as they are. A blob or a truncated text is written as an object with its size in
+    /// bytes.
+    fileprivate var json: JSON {
+        switch self {
+        case .null: .null
+        case .integer(let number): .integer(number)
+        case .real(let number): .number(number)
+        case .text(let text, let bytes):
+            text.utf8.count == bytes ? .string(text) : .record(["text": text, "bytes": bytes])
+        case .blob(let start, let bytes): .record(["blob": hexadecimal(start), "bytes": bytes])
+        }
+    }
+}
+
+extension PageMap {
+    fileprivate var json: JSON {
+        .record([
+            "pageSize": pageSize, "old": oldCount, "new": newCount, "changed": changed, "added": added,
+            "removed": removed,
+        ])
+    }
+}
+
+package func hexadecimal(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
 }

@@ -3,7 +3,6 @@ internal import MoultSQLite
 
 /// The differences found in a table so far.
 final class RowTally {
-    /// The maximum number of samples of each kind.
     let limit: Int
     private(set) var counts: [RowSample.Kind: Int] = [:]
     /// For each displayed column, the number of changed rows in which it differs.
@@ -35,8 +34,7 @@ final class RowTally {
         var diff = TableDiff(name: name, presence: .both, method: TableDiff.Method(comparison.key))
         (diff.columns, diff.keyColumns) = (comparison.columnNames, comparison.keyColumns)
         (diff.rowsBefore, diff.rowsAfter) = (rows.old, rows.new)
-        (diff.added, diff.removed, diff.changed) =
-            (counts[.added] ?? 0, counts[.removed] ?? 0, counts[.changed] ?? 0)
+        (diff.added, diff.removed, diff.changed) = (counts[.added] ?? 0, counts[.removed] ?? 0, counts[.changed] ?? 0)
         diff.changedColumns = zip(diff.columns, changes).filter { $1 > 0 }.map { .init(name: $0, rows: $1) }
         diff.samples = RowSample.Kind.allCases.flatMap { kind in samples.filter { $0.kind == kind } }
         return diff

@@ -8,7 +8,6 @@ package struct SchemaChange: Sendable, Equatable {
     /// `table`, `column`, `order of columns`, `constraint`, `index`, `view`, `trigger` or `virtual table`.
     package var kind: String
     package var name: String
-    /// The table that a column or constraint belongs to.
     package var table: String?
     /// The old and the new form, from the schema's canonical text.
     package var old: String?
@@ -25,9 +24,7 @@ package struct SchemaChange: Sendable, Equatable {
         default: "\(subject) \(change.rawValue)"
         }
     }
-}
 
-extension SchemaChange {
     /// Returns the changes from one schema to the other, table by table, followed by those of indexes, views and other items.
     static func all(from old: SchemaShape, to new: SchemaShape) -> [SchemaChange] {
         var changes: [SchemaChange] = []

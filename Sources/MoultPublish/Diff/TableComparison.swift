@@ -5,7 +5,6 @@ internal import StepKit
 
 /// Compares the rows of a table that both sides or only one side may have.
 struct TableComparison {
-    /// A database and its tables.
     struct Side {
         let connection: Connection
         let schema: Schema
@@ -25,16 +24,13 @@ struct TableComparison {
     private let presence: TableDiff.Presence
     private let progress: (_ table: String, _ rows: Int) throws -> Void
 
-    init(
-        _ key: SQLName, old: Side, new: Side, progress: @escaping (_ table: String, _ rows: Int) throws -> Void
-    ) {
+    init(_ key: SQLName, old: Side, new: Side, progress: @escaping (_ table: String, _ rows: Int) throws -> Void) {
         (self.key, self.old, self.new, self.progress) = (key, old, new, progress)
         let (one, two) = (old.schema.all[key] ?? old.tables[key], new.schema.all[key] ?? new.tables[key])
         name = (two ?? one)?.shown ?? key.text
         presence = one == nil ? .added : two == nil ? .removed : .both
     }
 
-    /// Compares the rows. `mayReadFiles` means that the files are complete.
     func diff(samples: Int, mayReadFiles: Bool) throws -> TableDiff {
         do {
             guard let one = try old.schema.table(key), let two = try new.schema.table(key), one.obstacle == nil,
@@ -94,9 +90,7 @@ struct TableComparison {
                 $0 + (try side.connection.rowCount(side.schema.all[$1]?.name ?? $1.text))
             }
         }
-        do {
-            (diff.rowsBefore, diff.rowsAfter) = (try rows(old), try rows(new))
-        } catch let unreadable as Unreadable {
+        do { (diff.rowsBefore, diff.rowsAfter) = (try rows(old), try rows(new)) } catch let unreadable as Unreadable {
             diff.method = .unread(unreadable.why)
             return diff
         } catch {

@@ -3,14 +3,12 @@ import MoultSQLite
 
 /// The differences between the rows of a table, before and after.
 package struct TableDiff: Sendable, Equatable {
-    /// The sides that have the table.
     package enum Presence: String, Sendable {
         case both
         case added
         case removed
     }
 
-    /// How rows were matched.
     package enum Method: Sendable, Equatable {
         case primaryKey([String])
         /// By rowid; a row that only moved to a different rowid counts as unchanged.
@@ -36,7 +34,6 @@ package struct TableDiff: Sendable, Equatable {
     package var added = 0
     package var removed = 0
     package var changed = 0
-    /// For each column that differs, the number of changed rows in which it differs.
     package var changedColumns: [ChangedColumn] = []
     package var samples: [RowSample] = []
 
@@ -46,6 +43,17 @@ package struct TableDiff: Sendable, Equatable {
     }
 
     package var differs: Bool { presence != .both || added + removed + changed > 0 }
+
+    /// Whether the table differs, or its rows were not read, so that it may differ.
+    package var needsOwnLine: Bool { if case .unread = method { true } else { differs } }
+
+    package func count(of kind: RowSample.Kind) -> Int {
+        switch kind {
+        case .added: added
+        case .removed: removed
+        case .changed: changed
+        }
+    }
 }
 
 /// A sample row, with the values in the order of its table's columns.
@@ -86,8 +94,7 @@ package enum SampleValue: Sendable, Equatable {
                 while end > 0, end < bytes.count, bytes[end] & 0xC0 == 0x80 { end -= 1 }
                 return .text(String(decoding: bytes[..<end], as: UTF8.self), bytes: bytes.count)
             }
-        case .blob:
-            self = try row.withBlob(column) { .blob(Array($0.prefix(Self.longestBlob)), bytes: $0.count) }
+        case .blob: self = try row.withBlob(column) { .blob(Array($0.prefix(Self.longestBlob)), bytes: $0.count) }
         }
     }
 
@@ -98,21 +105,7 @@ package enum SampleValue: Sendable, Equatable {
     }
 }
 
-extension TableDiff {
-    /// Whether the table differs, or its rows were not read, so that it may differ.
-    package var needsOwnLine: Bool { if case .unread = method { true } else { differs } }
-
-    package func count(of kind: RowSample.Kind) -> Int {
-        switch kind {
-        case .added: added
-        case .removed: removed
-        case .changed: changed
-        }
-    }
-}
-
 extension TableDiff.Method {
-    /// How rows were matched, in a few words.
     package var words: String {
         switch self {
         case .primaryKey(let columns): "primary key \(columns.joined(separator: ", "))"

@@ -16,18 +16,15 @@ package struct FeedCheck {
         package internal(set) var faults: [Fault] = []
         /// Files that killed commands have left behind, and patches that the feed does not list.
         package fileprivate(set) var leftovers: [String] = []
-        /// The leftovers that were removed.
         package fileprivate(set) var removed: [String] = []
         /// Files that are not part of the feed and do not seem to be moult's.
         package fileprivate(set) var others: [String] = []
     }
 
-    /// A problem with a file of the feed.
     package struct Fault: Sendable {
         /// The name of the file; nil if the problem concerns the whole feed.
         package let file: String?
         package var why: String
-        /// The next step, if known.
         package var now: Advice?
 
         /// Gives a temporary directory another name in the texts.
@@ -104,7 +101,6 @@ package struct FeedCheck {
         try Self.workDirectories.flatMap { try WorkDirectory.leftovers(of: $0, in: directory.path) }
     }
 
-    /// Returns the names of the feed, of the key lists, and of their signatures.
     private func namesOfFeed(_ digest: String) throws -> Set<String> {
         let lists = (1...KeyList.maxLists).lazy.map { KeyList.fileName($0) }
         let heads = try [Feed.fileName] + lists.prefix { try Files.facts(directory.file($0)) != nil }
@@ -132,7 +128,6 @@ package struct FeedCheck {
         }
     }
 
-    /// Returns the problem with a file that the feed lists, if any.
     private func fault(_ file: Feed.File) throws -> Fault? {
         let path = directory.file(file.name)
         guard let facts = try Files.factsThroughLinks(path) else {
@@ -140,13 +135,9 @@ package struct FeedCheck {
                 file: file.name, why: "it is missing", now: "Restore the file from a copy, or \(try publishAgain())")
         }
         let why: String? =
-            if facts.kind != .file {
-                "it is not a regular file"
-            } else if facts.size != file.size {
+            if facts.kind != .file { "it is not a regular file" } else if facts.size != file.size {
                 "it has \(facts.size) bytes instead of \(file.size)"
-            } else if try !file.isContent(of: path) {
-                "its SHA-256 does not match the feed"
-            } else { nil }
+            } else if try !file.isContent(of: path) { "its SHA-256 does not match the feed" } else { nil }
         // `publish` never replaces a published file.
         return try why.map {
             Fault(file: file.name, why: $0, now: "Restore the file from a copy, or remove it and \(try publishAgain())")

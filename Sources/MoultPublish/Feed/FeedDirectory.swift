@@ -24,24 +24,19 @@ struct FeedDirectory {
         let holders = try LockHolders.of(file).map(\.description)
         throw MoultError(
             .publishing, .busy, what: "\(path) is in use",
-            why: holders.isEmpty
-                ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
+            why: holders.isEmpty ? "locked by another moult process" : "locked by \(holders.joined(separator: ", "))",
             now: "Try again later, or wait for the other command: --wait SECONDS")
     }
 
-    /// Returns the current feed; nil before the first.
     func feed() throws -> (feed: Feed, digest: String)? { try feedBytes().map(parsed) }
 
-    /// Returns the current feed as it was signed.
     func feedBytes() throws -> [UInt8]? { try Files.read(file(Feed.fileName), limit: Feed.largest) }
 
     func parsed(_ bytes: [UInt8]) throws -> (feed: Feed, digest: String) {
         let name = file(Feed.fileName)
-        do {
-            return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex)
-        } catch let error as MoultError where [.feed, .json].contains(error.code) {
-            throw Self.explained(error, bytes, name)
-        }
+        do { return (try Feed(parsing: bytes, source: name), try SHA256.digest(of: bytes).hex) } catch let error
+            as MoultError where [.feed, .json].contains(error.code)
+        { throw Self.explained(error, bytes, name) }
     }
 
     /// Returns the error for a file that is not a valid feed, with advice for the publisher.
@@ -62,8 +57,7 @@ struct FeedDirectory {
         let own = try Set(published.map { try Files.absolute($0) })
         return try EarlierRelease.all(in: path).filter { release in
             try !own.contains(Files.absolute(release.path)) && !SignatureFiles.beside(release.path).isEmpty
-        }
-        .map { Files.name(of: $0.path) }
+        }.map { Files.name(of: $0.path) }
     }
 
     /// Returns the releases of a feed without any signature. The first signature also covers these releases, and any user who can
@@ -96,8 +90,7 @@ struct FeedDirectory {
 
     static func taken(_ file: String) -> MoultError {
         refusal(
-            "\(file) already exists with different content",
-            "published files must not change",
+            "\(file) already exists with different content", "published files must not change",
             "Choose another version for the release. If its file names do not contain the version, pack it without --name."
         )
     }
@@ -157,7 +150,6 @@ struct FeedDirectory {
         return try Set(dropped.flatMap(names).filter { try !used.contains($0) && Files.facts(file($0)) != nil })
     }
 
-    /// Returns the manifest of a release, if it exists and matches the feed.
     func manifest(of release: Feed.Release) throws -> Manifest? {
         let path = file(release.manifest.name)
         guard let bytes = try Files.read(path, limit: Manifest.largest),
@@ -175,16 +167,11 @@ extension Manifest {
     }
 }
 
-extension Manifest.Bundle {
-    var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) }
-}
+extension Manifest.Bundle { var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) } }
 
-extension Manifest.Patch {
-    var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) }
-}
+extension Manifest.Patch { var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) } }
 
 extension Feed.File {
-    /// Returns whether a file has this size and digest.
     func isContent(of path: String) throws -> Bool {
         try Files.factsThroughLinks(path)?.size == size && SHA256.digest(ofFileAt: path).hex == sha256
     }

@@ -8,7 +8,6 @@ struct FeedFaults {
     let directory: FeedDirectory
     /// Whether the bundle and the patches of a release are somewhere else.
     let isElsewhere: (Feed.Release) -> Bool
-    /// When the feed was written last.
     private let published: FileFacts.Moment?
 
     init(_ directory: FeedDirectory, isElsewhere: @escaping (Feed.Release) -> Bool) throws {

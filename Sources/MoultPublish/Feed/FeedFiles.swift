@@ -65,8 +65,7 @@ extension FeedDirectory {
                 if release.withdrawn != nil || isElsewhere { return nil }
                 throw MoultError(
                     .publishing, what: "\(file(listed.name)) is missing or has a different size",
-                    why: "the feed lists this file",
-                    now: "To find all problems: \(moult: "publish", path, "--check")")
+                    why: "the feed lists this file", now: "To find all problems: \(moult: "publish", path, "--check")")
             }
             return FeedFile(name: listed.name, size: listed.size, sha256: listed.sha256, isImmutable: true)
         }
@@ -89,7 +88,6 @@ extension FeedDirectory {
             // A file that cannot be read as a signature does not belong to the feed.
             guard let key = try? Signature(file: bytes, named: name).keyID else { return false }
             return name == "\(Feed.fileName).minisig" || name == TrustedKeys.signatureName(of: Feed.fileName, by: key)
-        }
-        .map(\.0)
+        }.map(\.0)
     }
 }

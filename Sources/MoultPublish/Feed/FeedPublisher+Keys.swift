@@ -165,7 +165,6 @@ extension FeedPublisher {
         return nil
     }
 
-    /// Returns the next list with one set of keys for all roles, signed with the keys given to the command.
     private func plainList(
         _ keys: [PublicKey], threshold: Int, after list: KeyList?, _ product: String
     ) throws -> (list: KeyList, files: [(name: String, bytes: [UInt8])]) {

@@ -13,7 +13,6 @@ struct LostFeed {
 
 /// The feed that the next one replaces, and what is known of the place where stores find it.
 struct Predecessor {
-    /// Nil for the first feed.
     var current: SignedFeed?
     var lost: [LostFeed] = []
     /// The public feed; nil if none was found, or if the directory itself is public.
@@ -90,8 +89,7 @@ extension FeedPublisher {
             guard options.isNew, !options.changesKeys, !ownIsKnown || found.isSigned(by: keys) else { return found }
             if let own = try directory.feedBytes(), try SHA256.digest(of: own).hex == found.digest { return found }
             throw refusal(
-                "a feed is already public",
-                "--new is for the first feed, and stores refuse one that starts again",
+                "a feed is already public", "--new is for the first feed, and stores refuse one that starts again",
                 "Publish without --new.")
         }
         if options.isNew { return nil }

@@ -9,7 +9,6 @@ package struct FeedPublisher {
     let options: PublishOptions
     /// Whether the directory is a copy of a feed without its bundles and patches.
     let lacksBundles: Bool
-    /// Feeds that another publisher has overwritten.
     let lost: [LostFeed]
 
     package init(_ directory: String, _ options: PublishOptions) {
@@ -30,7 +29,7 @@ package struct FeedPublisher {
         do {
             // The lock waits by itself.
             let wait = options.publicPlace == nil ? 0 : options.wait
-            return try PublisherRace.retrying(seconds: wait) { try publishLocked(manifests) }
+            return try retryingRace(seconds: wait) { try publishLocked(manifests) }
         } catch {
             // An empty directory would look like a feed. A directory that is not empty stays.
             if isNew { try? Files.removeEmpty(directory.path) }
@@ -66,8 +65,7 @@ package struct FeedPublisher {
         try requireKeyOrConsent()
         let clockWarnings = try checkClock(against: before?.feed)
         var feed = try renewed(
-            before?.feed, above: predecessor.lost.map(\.feed.serial).max() ?? 0, product,
-            list: next?.list ?? list)
+            before?.feed, above: predecessor.lost.map(\.feed.serial).max() ?? 0, product, list: next?.list ?? list)
         feed.previous = past(of: predecessor, before?.feed)
         let takenIn = try takeIn(predecessor.lost, into: &feed)
         var added: [SealedRelease] = []
@@ -88,8 +86,7 @@ package struct FeedPublisher {
         let text = Array(feed.json.pretty.utf8)
         guard text.count <= Feed.largest else {
             throw refusal(
-                "the feed is too large",
-                "its size would be \(text.count) bytes, and the limit is \(Feed.largest)",
+                "the feed is too large", "its size would be \(text.count) bytes, and the limit is \(Feed.largest)",
                 "Drop old releases with --keep-releases, or start a new feed.")
         }
         // Reads the file in the same way as stores.

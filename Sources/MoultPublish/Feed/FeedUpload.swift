@@ -16,7 +16,6 @@ package struct FeedUpload {
         (self.directory, self.way) = (FeedDirectory(path: directory), way)
     }
 
-    /// Returns the files of a feed, in the order in which to copy them.
     package static func files(in directory: String) throws -> [FeedFile] {
         try FeedDirectory(path: directory).files(isFirst: true)
     }
@@ -98,6 +97,57 @@ package struct FeedUpload {
             : "Stores still see the old feed. Run the command again to upload the missing files."
         return error
     }
+
+    /// The files that a command has copied, each with its digest.
+    private struct Record {
+        let path: String
+        private let head: String
+        private(set) var done: [String: String]
+
+        static func read(_ path: String, of command: String) throws -> Record {
+            let (head, lines, isWhole, done) = try parsed(path, of: command)
+            // Completes the last line, so that the next entry starts on a new line.
+            if done == nil || !isWhole {
+                let text = (done == nil ? head : lines.joined(separator: "\n")) + "\n"
+                try Files.replace(path, with: Array(text.utf8), mode: 0o600)
+            }
+            return Record(path: path, head: head, done: done ?? [:])
+        }
+
+        /// Returns the recorded files, without writing; nil for the record of a different command, which says nothing about this
+        /// command's destination.
+        static func done(_ path: String, of command: String) throws -> [String: String]? {
+            try parsed(path, of: command).done
+        }
+
+        private static func parsed(_ path: String, of command: String) throws
+            -> (head: String, lines: ArraySlice<Substring>, isWhole: Bool, done: [String: String]?)
+        {
+            let head = "uploaded by a command with the SHA-256 \(try SHA256.digest(of: Array(command.utf8)).hex)"
+            let text = String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
+            // A line that a power failure has cut off is ignored.
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+            guard lines.first == Substring(head) else { return (head, lines, false, nil) }
+            let pairs = lines.dropFirst().compactMap { line -> (String, String)? in
+                let words = line.split(separator: " ", maxSplits: 1)
+                return words.count == 2 ? (String(words[1]), String(words[0])) : nil
+            }
+            return (head, lines, text.hasSuffix("\n"), Dictionary(pairs) { $1 })
+        }
+
+        mutating func add(_ file: FeedFile) throws {
+            let record = try Descriptor(path, .append)
+            try record.write(Array("\(file.sha256) \(file.name)\n".utf8))
+            try record.close()
+            done[file.name] = file.sha256
+        }
+
+        mutating func keep(only files: [FeedFile]) throws {
+            done = Dictionary(files.map { ($0.name, $0.sha256) }) { $1 }
+            let lines = [head] + files.map { "\($0.sha256) \($0.name)" }
+            try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8), mode: 0o600)
+        }
+    }
 }
 
 /// The way in which a file gets to the place where stores find it.
@@ -111,7 +161,6 @@ package struct UploadWay: Sendable {
         name: String, copy: @escaping @Sendable (_ file: String, _ environment: [String: String]) throws -> Void
     ) { (self.name, self.copy) = (name, copy) }
 
-    /// Runs a shell command for each file.
     package static func command(_ command: String) -> UploadWay {
         UploadWay(name: command) { file, environment in
             let ended = try Subprocess.shell(command, environment: environment)
@@ -127,59 +176,4 @@ package struct UploadWay: Sendable {
     private static let conflict: Int32 = 75
 }
 
-extension [FeedFile] {
-    fileprivate func digest(of name: String) -> String? { first { $0.name == name }?.sha256 }
-}
-
-/// The files that a command has copied, each with its digest.
-private struct Record {
-    let path: String
-    private let head: String
-    private(set) var done: [String: String]
-
-    /// Reads the record, and starts a new one if it is that of a different command.
-    static func read(_ path: String, of command: String) throws -> Record {
-        let (head, lines, isWhole, done) = try parsed(path, of: command)
-        // Completes the last line, so that the next entry starts on a new line.
-        if done == nil || !isWhole {
-            let text = (done == nil ? head : lines.joined(separator: "\n")) + "\n"
-            try Files.replace(path, with: Array(text.utf8), mode: 0o600)
-        }
-        return Record(path: path, head: head, done: done ?? [:])
-    }
-
-    /// Returns the recorded files, without writing; nil for the record of a different command, which says nothing about this
-    /// command's destination.
-    static func done(_ path: String, of command: String) throws -> [String: String]? {
-        try parsed(path, of: command).done
-    }
-
-    private static func parsed(_ path: String, of command: String) throws
-        -> (head: String, lines: ArraySlice<Substring>, isWhole: Bool, done: [String: String]?)
-    {
-        let head = "uploaded by a command with the SHA-256 \(try SHA256.digest(of: Array(command.utf8)).hex)"
-        let text = String(decoding: try Files.read(path, limit: 1 << 28) ?? [], as: UTF8.self)
-        // A line that a power failure has cut off is ignored.
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-        guard lines.first == Substring(head) else { return (head, lines, false, nil) }
-        let pairs = lines.dropFirst().compactMap { line -> (String, String)? in
-            let words = line.split(separator: " ", maxSplits: 1)
-            return words.count == 2 ? (String(words[1]), String(words[0])) : nil
-        }
-        return (head, lines, text.hasSuffix("\n"), Dictionary(pairs) { $1 })
-    }
-
-    mutating func add(_ file: FeedFile) throws {
-        let record = try Descriptor(path, .append)
-        try record.write(Array("\(file.sha256) \(file.name)\n".utf8))
-        try record.close()
-        done[file.name] = file.sha256
-    }
-
-    /// Removes from the record the files that are no longer part of the feed.
-    mutating func keep(only files: [FeedFile]) throws {
-        done = Dictionary(files.map { ($0.name, $0.sha256) }) { $1 }
-        let lines = [head] + files.map { "\($0.sha256) \($0.name)" }
-        try Files.replace(path, with: Array((lines.joined(separator: "\n") + "\n").utf8), mode: 0o600)
-    }
-}
+extension [FeedFile] { fileprivate func digest(of name: String) -> String? { first { $0.name == name }?.sha256 } }

@@ -7,7 +7,6 @@ struct LostWays {
     /// Every release that stores may have, also those that were dropped from the feed.
     private let installed: [Feed.Release]
 
-    /// `before` is the previous feed.
     init(_ feed: Feed, after before: Feed?) {
         self.feed = feed
         let known = Set(feed.releases.map(\.version))
@@ -57,8 +56,7 @@ struct LostWays {
         }
         return others.indices.filter { position in
             !reached.contains(position) && !(open.map { others[position].version.precedes($0) } ?? false)
-        }
-        .map { others[$0].version }.sorted { $0.precedes($1) }
+        }.map { others[$0].version }.sorted { $0.precedes($1) }
     }
 
     /// Whether stores that are offered `target` may also have a release.

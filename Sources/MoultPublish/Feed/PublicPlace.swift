@@ -17,9 +17,7 @@ struct PublicPlace {
         var tag: String?
     }
 
-    private var isURL: Bool {
-        ["http://", "https://", "file://"].contains { source.lowercased().hasPrefix($0) }
-    }
+    private var isURL: Bool { ["http://", "https://", "file://"].contains { source.lowercased().hasPrefix($0) } }
 
     /// Returns a file; nil if the place does not have it.
     func read(_ name: String, limit: Int) throws -> File? {
@@ -67,8 +65,7 @@ struct PublicPlace {
         guard try file.isContent(of: path) else {
             try Files.remove(path)
             throw refusal(
-                "the public \(file.name) does not match the public feed",
-                "its size or SHA-256 differs",
+                "the public \(file.name) does not match the public feed", "its size or SHA-256 differs",
                 "Restore it from a copy, or withdraw its release.")
         }
     }
@@ -92,9 +89,22 @@ struct PublicPlace {
             return try body(scratch)
         }
     }
+
+    /// Returns the public feed with the signatures by these keys; nil if the place has none. Nothing is verified yet.
+    func feed(for keys: [PublicKey]) throws -> SignedFeed? {
+        guard let file = try read(Feed.fileName, limit: Feed.largest) else { return nil }
+        var feed = try SignedFeed(file.bytes, signatures: [], tag: file.tag)
+        for name in [Feed.fileName, FeedNames.ofSignatures(Feed.fileName, digest: feed.digest)] {
+            for place in ["\(name).minisig"] + keys.map({ TrustedKeys.signatureName(of: name, by: $0.id) }) {
+                if let bytes = try readIfThere(place) { feed.signatures.append((place, bytes)) }
+                // Usually the first signature is enough.
+                if feed.isSigned(by: keys) { return feed }
+            }
+        }
+        return feed
+    }
 }
 
-/// A feed with its digest and its signatures.
 struct SignedFeed {
     let bytes: [UInt8]
     let digest: String
@@ -129,21 +139,5 @@ struct SignedFeed {
             let signers = keys.filter { $0.id == signature.keyID }
             return !signers.isEmpty && (try? signature.verify(bytes, named: file.0, by: signers)) != nil
         }
-    }
-}
-
-extension PublicPlace {
-    /// Returns the public feed with the signatures by these keys; nil if the place has none. Nothing is verified yet.
-    func feed(for keys: [PublicKey]) throws -> SignedFeed? {
-        guard let file = try read(Feed.fileName, limit: Feed.largest) else { return nil }
-        var feed = try SignedFeed(file.bytes, signatures: [], tag: file.tag)
-        for name in [Feed.fileName, FeedNames.ofSignatures(Feed.fileName, digest: feed.digest)] {
-            for place in ["\(name).minisig"] + keys.map({ TrustedKeys.signatureName(of: name, by: $0.id) }) {
-                if let bytes = try readIfThere(place) { feed.signatures.append((place, bytes)) }
-                // Usually the first signature is enough.
-                if feed.isSigned(by: keys) { return feed }
-            }
-        }
-        return feed
     }
 }

@@ -24,7 +24,6 @@ package struct PublishPreview: Sendable {
     package let entries: [Entry]
     package let patchesAdded: [String]
     package let patchesRemoved: [String]
-    /// The earlier releases that new keys sign again.
     package let signedAgain: [Version]
     package let takenIn: [String]
     package let warnings: [Advice]
@@ -38,9 +37,7 @@ package struct PublishPreview: Sendable {
         (keyList, keysExpire) = (list.map { KeyList.fileName($0.serial) }, list?.roles.expires)
         let old = Dictionary((before?.releases ?? []).map { ($0.version, $0) }) { first, _ in first }
         var entries = next.releases.compactMap { release -> Entry? in
-            guard let was = old[release.version] else {
-                return Entry(change: .added, release: release, before: nil)
-            }
+            guard let was = old[release.version] else { return Entry(change: .added, release: release, before: nil) }
             if release.withdrawn != nil, was.withdrawn == nil || was.onWithdrawn != release.onWithdrawn {
                 return Entry(change: .withdrawn, release: release, before: was)
             }
@@ -76,8 +73,7 @@ extension FeedPublisher {
         func refuse(_ why: String) throws {
             if options.ignoresClock { return }
             throw refusal(
-                "the clock of this machine may be wrong", why,
-                "Correct the clock. If it is right, add --ignore-clock.")
+                "the clock of this machine may be wrong", why, "Correct the clock. If it is right, add --ignore-clock.")
         }
         if created.seconds > now.seconds + Self.clockDifference {
             try refuse("it shows \(now), and the previous feed was made at \(created)")
@@ -115,7 +111,6 @@ extension FeedPublisher {
 extension FeedPublisher {
     private struct Previewed: Error {}
 
-    /// Returns what `publish` would change. Nothing is written to the directory of the feed.
     package func preview(_ manifests: [String]) throws -> PublishPreview {
         try Files.withScratchDirectory { scratch in
             let copy = "\(scratch)/feed"
@@ -165,7 +160,6 @@ extension FeedPublisher {
 }
 
 extension RegistryFeed {
-    /// Returns what `publish` would change. Nothing is written to the registry.
     package func preview(_ manifests: [String], _ options: PublishOptions) throws -> PublishPreview {
         var preview = try FeedPublisher.preview { announce in
             var options = options
@@ -178,7 +172,6 @@ extension RegistryFeed {
 }
 
 extension MoultError {
-    /// Returns the error with another name for a temporary directory.
     func renaming(_ path: String, to name: String) -> MoultError {
         var error = self
         (error.what, error.why) = (what.replacing(path, with: name), why?.replacing(path, with: name))

@@ -9,7 +9,6 @@ final class RegistryCopy {
     let path: String
     private let repository: Repository
     private let transport: Transport
-    /// The artifacts of releases that were pulled, by tag.
     private var artifacts: [String: Artifact] = [:]
     private var directory: FeedDirectory { FeedDirectory(path: path) }
 
@@ -99,7 +98,6 @@ final class RegistryCopy {
         return digest
     }
 
-    /// Pulls the manifests of all releases, and the signatures of selected releases.
     func pullReleases(signaturesOf isWanted: (Feed.Release) -> Bool) throws {
         for release in try directory.feed()?.feed.releases ?? [] {
             try pull(release.manifest, limit: Manifest.largest)
@@ -154,7 +152,6 @@ final class RegistryCopy {
 
     // MARK: artifacts
 
-    /// Returns the new artifact of a release; nil if it is unchanged.
     func artifact(of release: Feed.Release, _ new: SealedRelease?) throws -> Artifact? {
         let before = artifacts[Self.tag(of: release)]
         // If the artifact was not pulled and the release is not new, the artifact has not changed.
@@ -200,6 +197,4 @@ final class RegistryCopy {
     }
 }
 
-extension Artifact.Layer {
-    fileprivate var file: Feed.File { Feed.File(name: name, size: size, sha256: sha256) }
-}
+extension Artifact.Layer { fileprivate var file: Feed.File { Feed.File(name: name, size: size, sha256: sha256) } }

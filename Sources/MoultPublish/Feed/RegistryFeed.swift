@@ -18,9 +18,8 @@ package struct RegistryFeed {
         (self.repository, self.transport, mountSource) = (repository, transport, source)
     }
 
-    /// Adds releases, applies the changes and renews the feed, like `FeedPublisher`.
     package func publish(_ manifests: [String], _ options: PublishOptions) throws -> PublishReport {
-        try PublisherRace.retrying(seconds: options.wait) { try publishOnce(manifests, options) }
+        try retryingRace(seconds: options.wait) { try publishOnce(manifests, options) }
     }
 
     private func publishOnce(_ manifests: [String], _ options: PublishOptions) throws -> PublishReport {
@@ -113,8 +112,7 @@ package struct RegistryFeed {
             let copy = RegistryCopy(repository, transport, in: scratch.path)
             guard try copy.pullFeed(provenBy: nil) != nil else {
                 throw MoultError(
-                    .publishing, what: "no feed at \(repository)",
-                    why: "it has no tag \"\(RegistryFile.feedTag)\"",
+                    .publishing, what: "no feed at \(repository)", why: "it has no tag \"\(RegistryFile.feedTag)\"",
                     now: "Specify a repository that contains a feed: oci://HOST/NAME")
             }
             try copy.pullReleases(signaturesOf: { _ in true })
@@ -220,7 +218,6 @@ struct TrustedSigners {
 }
 
 extension PublishOptions {
-    /// Whether the keys that stores trust change.
     var changesKeys: Bool {
         changes.contains {
             switch $0 {

@@ -2,7 +2,6 @@ internal import StepKit
 
 /// Determines which releases stay in a feed whose publisher keeps only the newest ones.
 struct ReleaseRetention {
-    /// The number of releases kept per channel.
     let count: Int
 
     /// Returns the releases that stay: the newest of each channel, all releases that stores need on the way to them, and
@@ -11,9 +10,7 @@ struct ReleaseRetention {
         let releases = feed.releases.sorted { $0.version.precedes($1.version) }
         var kept: Set<Version> = []
         var pending: [Feed.Release] = []
-        func keep(_ release: Feed.Release) {
-            if kept.insert(release.version).inserted { pending.append(release) }
-        }
+        func keep(_ release: Feed.Release) { if kept.insert(release.version).inserted { pending.append(release) } }
         for (_, own) in Dictionary(grouping: releases.filter { $0.withdrawn == nil }, by: \.channel) {
             own.suffix(count).forEach(keep)
             // Older apps may not be able to use the newest release, and new stores need one that all machines may install.

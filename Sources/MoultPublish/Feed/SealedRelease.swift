@@ -3,7 +3,6 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// A packed release to be published.
 struct SealedRelease {
     let path: String
     let manifest: Manifest
@@ -23,9 +22,7 @@ struct SealedRelease {
             throw error
         }
         let name = Files.name(of: path)
-        if let fault = PlainName.fault(name) {
-            throw refusal("\(path) cannot be published", "its name \(fault)")
-        }
+        if let fault = PlainName.fault(name) { throw refusal("\(path) cannot be published", "its name \(fault)") }
         if let database = manifest.databases.first(where: { $0.place == .inPlace }) {
             throw refusal(
                 "release \(manifest.version) cannot be published",
@@ -54,9 +51,8 @@ struct SealedRelease {
     }
 
     /// Returns the patches from a release in the feed, if they save bytes and their files are next to the manifest.
-    func patches(
-        from base: Feed.Release, _ new: [SealedRelease], _ directory: FeedDirectory
-    ) throws -> [Manifest.Patch] {
+    func patches(from base: Feed.Release, _ new: [SealedRelease], _ directory: FeedDirectory) throws -> [Manifest.Patch]
+    {
         guard !manifest.patches.isEmpty else { return [] }
         var older = new.first { $0.manifest.version == base.version }?.manifest
         let path = directory.file(base.manifest.name)

@@ -2,9 +2,7 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// The signature files next to a file.
 enum SignatureFiles {
-    /// Returns the names and contents of the signature files next to a file.
     static func beside(_ path: String) throws -> [(String, [UInt8])] {
         let (name, directory) = (Files.name(of: path), Files.directory(of: path))
         return try Files.list(directory).filter { $0.hasPrefix("\(name).") && $0.hasSuffix(".minisig") }

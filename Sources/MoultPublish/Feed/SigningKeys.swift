@@ -23,9 +23,7 @@ struct SigningKeys {
             return
         }
         let roles = [list.roles] + (next == nil ? [] : before.map { [$0.roles] } ?? [])
-        func holds(_ set: TrustedKeys, _ key: SecretKey) -> Bool {
-            set.entries.contains { $0.key == key.publicKey }
-        }
+        func holds(_ set: TrustedKeys, _ key: SecretKey) -> Bool { set.entries.contains { $0.key == key.publicKey } }
         // Before the first list, stores trust the keys that they have pinned, which are not recorded here.
         let takesPinned = before == nil && next != nil
         var (feed, release): ([SecretKey], [SecretKey]) = ([], [])

@@ -15,7 +15,6 @@ struct TakenFiles {
         try Files.rename("\(work.path)/\(name)", to: directory.file(name))
     }
 
-    /// Gets a file with a known size and digest.
     func download(_ file: Feed.File) throws {
         let path = "\(work.path)/\(file.name)"
         try place.download(file, to: path)

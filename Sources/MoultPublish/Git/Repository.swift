@@ -6,11 +6,9 @@ package struct Revision: Equatable, Sendable {
     /// The nearest tag and the distance from it, `2.1.0-3-g1a2b3c4`; without a tag, the short hash. A `v` before the
     /// number is dropped; `-dirty` marks uncommitted changes.
     package let describe: String
-    /// The full hash of the commit, marked like `describe`.
     package let hash: String
     /// The number of commits up to this one; nil if the clone is too shallow to know.
     package let count: Int?
-    /// Whether a file tracked by git differs from the commit.
     package let isDirty: Bool
 
     /// The git command. The configuration of a repository may specify programs: file system monitors, hooks, and programs that
@@ -32,7 +30,6 @@ package struct Revision: Equatable, Sendable {
     /// The sandbox of git, which only needs to read. Programs that git might still start have no more rights.
     private static let `guard` = Guard(.program(plans: true))
 
-    /// Queries git about the repository that contains the directory.
     package init(of directory: String) throws {
         var environment = try Self.environment
         func result(_ arguments: [String], in place: String) throws -> Subprocess.Result {
@@ -65,9 +62,8 @@ package struct Revision: Equatable, Sendable {
         let top = try git("rev-parse", "--show-toplevel")
         isDirty =
             try !git("diff-index", "--cached", "--name-only", "--no-renames", "HEAD").isEmpty
-            || git("diff-files", "-z", "--raw", "--no-abbrev", "--ignore-submodules", in: top)
-                .split(separator: "\0").pairs
-                .contains { facts, path in
+            || git("diff-files", "-z", "--raw", "--no-abbrev", "--ignore-submodules", in: top).split(separator: "\0")
+                .pairs.contains { facts, path in
                     // :100644 100644 <hash in the index> <zeros> M
                     let words = facts.split(separator: " ")
                     guard words.count == 5, words[4] == "M", words[0].dropFirst() == words[1] else { return true }
@@ -81,9 +77,7 @@ package struct Revision: Equatable, Sendable {
         let isShallow = try git("rev-parse", "--is-shallow-repository") == "true"
         count = isShallow ? nil : Int(try git("rev-list", "--count", "HEAD"))
     }
-}
 
-extension Revision {
     /// Returns variables that replace the filters in the configuration of the repository, which git runs to compare files. The
     /// filters of the user, such as those of Git LFS, stay.
     static func withoutFilters(_ settings: String, _ environment: [String: String]) -> [String: String] {

@@ -55,12 +55,10 @@ extension DatabaseInspection {
             return DatabaseInspection(
                 name: part.name, path: path, size: facts.size, sha256: sha256, identity: identity,
                 schemaDigest: "sha256:\(try SHA256.digest(of: Array(identity.shape.canonicalText.utf8)).hex)",
-                isWAL: header.isWAL,
-                freePages: Int(try connection.int("PRAGMA freelist_count")),
+                isWAL: header.isWAL, freePages: Int(try connection.int("PRAGMA freelist_count")),
                 sidecars: [sidecars.wal, sidecars.sharedMemory, sidecars.journal].compactMap { sidecar in
                     sidecar.map { Sidecar(name: Files.name(of: $0.path), size: $0.facts.size) }
-                },
-                tables: try Self.tables(of: connection, counting: counting),
+                }, tables: try Self.tables(of: connection, counting: counting),
                 findings: Self.cut(facts.size, pageSize: header.pageSize) + soundness.findings,
                 notChecked: soundness.notChecked)
         }
@@ -81,9 +79,7 @@ extension DatabaseInspection {
             table.obstacle = listed.name == nil ? "its name is not valid UTF-8" : layout?.obstacle
             if table.obstacle != nil { return table }
             try counting(table.name)
-            do {
-                table.rows = try connection.rowCount(table.name)
-            } catch {
+            do { table.rows = try connection.rowCount(table.name) } catch {
                 // FTS4 cannot count the rows of an index that stores no text. The details of damage are in the findings.
                 guard let sqlite = error.sqlite else { throw error }
                 // A view with the text of an index may use a function that only the app has.

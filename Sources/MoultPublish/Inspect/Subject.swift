@@ -10,14 +10,11 @@ package import StepKit
 package struct Subject: Sendable {
     package enum Kind: String, Sendable { case database, release, bundle, store }
 
-    /// A database of the subject.
     package struct Part: Sendable {
         package let name: String
         /// The path from which the database can be read; nil if it is not available.
         package let path: String?
-        /// The release's description of the database.
         package let declared: Database?
-        /// The problem that the store reports for this database; nil if none.
         package let fault: String?
 
         package init(name: String, path: String?, declared: Database? = nil, fault: String? = nil) {
@@ -58,13 +55,10 @@ package struct Subject: Sendable {
 
     package func unknown(_ name: String) -> MoultError {
         MoultError(
-            .subject, .usage, what: "\(path) has no database \"\(name)\"",
-            why: itsNames("database", parts.map(\.name)),
+            .subject, .usage, what: "\(path) has no database \"\(name)\"", why: itsNames("database", parts.map(\.name)),
             now: didYouMean(name, among: parts.map(\.name)))
     }
-}
 
-extension Subject {
     /// Determines the type of a file, and opens it. Unpacks a bundle, and verifies it if its manifest is available. Does not
     /// open stores; the command does that.
     package static func open(
@@ -88,8 +82,7 @@ extension Subject {
         throw MoultError(
             .subject, what: "unknown file type: \(path)",
             why: facts.size == 0
-                ? "it is empty"
-                : "it is not a SQLite database, and its name is not that of a manifest or a bundle",
+                ? "it is empty" : "it is not a SQLite database, and its name is not that of a manifest or a bundle",
             now: kinds)
     }
 

@@ -7,7 +7,6 @@ internal import StepKit
 
 /// A file in a bundle, and its expected content.
 struct Member {
-    /// The path of the file in the bundle.
     let name: String
     /// The name of the unpacked file; nil for a file that is only verified.
     let file: String?
@@ -15,12 +14,9 @@ struct Member {
     /// The digest; nil if the file is not declared.
     var sha256: String?
 
-    /// Returns all members of the bundle of a sealed release.
     static func all(of manifest: Manifest) -> [Member] {
         manifest.databases.filter { $0.place == .generation }.flatMap { database in
-            [
-                Member(name: database.bundlePath, file: database.member, size: database.size, sha256: database.sha256)
-            ]
+            [Member(name: database.bundlePath, file: database.member, size: database.size, sha256: database.sha256)]
                 + database.migrations.map { Member(name: $0.member, file: nil, size: $0.size, sha256: $0.sha256) }
         }
     }

@@ -10,7 +10,6 @@ struct KeyDirectory {
     /// Returns the newest list; nil if the directory has none. Each list must be signed by root keys of the previous one.
     func newest() throws -> KeyList? { try all().last }
 
-    /// Returns all lists, in order.
     func all() throws -> [KeyList] {
         var lists: [KeyList] = []
         // Expiry is not checked, because keys that have expired since were valid when they signed a list.

@@ -3,7 +3,6 @@ internal import MoultFiles
 package import MoultTrust
 internal import StepKit
 
-/// Creates the next key list of a directory, and signs it with root keys.
 package struct KeyListMaker {
     /// The keys of a role, and the number of required signatures; values that are not given stay as in the previous
     /// list.
@@ -17,13 +16,11 @@ package struct KeyListMaker {
     package var root = Role()
     package var release = Role()
     package var timestamp = Role()
-    /// The number of days for which the list is valid.
     package var days = 365
     package var keys: [SecretKey] = []
     package var now = Timestamp.now
     package init() {}
 
-    /// The result of creating a list.
     package struct Report: Sendable {
         package let path: String
         package let list: KeyList
@@ -42,8 +39,7 @@ package struct KeyListMaker {
         let before = try KeyDirectory(path: directory).newest()
         guard let product = before?.product ?? product else {
             throw refusal(
-                "no key list in \(directory)", "the first list needs the name of the product",
-                "Add --product NAME.")
+                "no key list in \(directory)", "the first list needs the name of the product", "Add --product NAME.")
         }
         if let own = self.product, own != product {
             throw refusal(

@@ -8,7 +8,6 @@ internal import StepKit
 package struct TakenFile: Sendable {
     /// Why SQLite has copied its content; nil if the release has the bytes of the file.
     package let reason: String?
-    /// The size of the free pages with old content.
     package let freeBytes: Int
 }
 
@@ -44,7 +43,11 @@ struct DatabaseIntake {
             build.from = from.map { "\(directory)/\($0)" }
             build.warn = { options.warn($0.description) }
             build.shouldStop = options.shouldStop
-            build.progress = { try options.progress($0.part(of: "build \(database.name)")) }
+            build.progress = {
+                var progress = $0
+                progress.what = "build \(database.name): \(progress.what)"
+                try options.progress(progress)
+            }
             let report = try DatabaseBuilder(build).build(script: "\(directory)/\(script)", output: file)
             if let revision = report.revision, revision.isDirty, !options.allowDirty {
                 throw MoultError(

@@ -3,7 +3,6 @@ internal import MoultFiles
 internal import MoultTrust
 internal import StepKit
 
-/// A sealed manifest in the directory to which a new release will be added.
 struct EarlierRelease {
     let path: String
     let manifest: Manifest
@@ -41,7 +40,6 @@ struct EarlierRelease {
         return json["manifest"] != nil && json["sequence"]?.integer ?? 0 >= Fields.countLimit
     }
 
-    /// Returns all releases in a directory, newest first.
     static func all(in directory: String) throws -> [EarlierRelease] {
         try Files.list(directory).filter { $0.hasSuffix(".json") }.sorted()
             .compactMap { try EarlierRelease("\(directory)/\($0)") }
@@ -75,7 +73,6 @@ struct EarlierRelease {
         return (newest.manifest.sequence + 1, "one more than \(newest.path)")
     }
 
-    /// Returns whether the other release is a later one of the same product.
     func precedes(_ release: Manifest) -> Bool {
         manifest.product == release.product && manifest.version.precedes(release.version)
     }

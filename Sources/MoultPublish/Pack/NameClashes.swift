@@ -5,7 +5,6 @@ internal import StepKit
 /// Warnings about tables that several databases of one connection have: a query without a database name reads the first of them.
 struct NameClashes {
     let manifest: Manifest
-    /// The directory with a file for each database.
     let directory: String
 
     func warnings() throws -> [String] {

@@ -7,7 +7,6 @@ package import StepKit
 package struct PackChanges: Sendable {
     package let before: Version
     package let diff: ReleaseDiff
-    /// Migrations that will run on user databases.
     package let migrations: [(database: String, member: String)]
     /// Tables of shared databases whose rows the release does not carry over.
     package let unpreserved: [(database: String, table: String)]
@@ -15,7 +14,6 @@ package struct PackChanges: Sendable {
     /// The size of the patches that a machine with the previous release downloads; nil if the release has no patches that are
     /// worthwhile compared with the bundle.
     package let patchSize: Int?
-    /// The time that the comparison took.
     package let milliseconds: Int
 
     /// Nil if `previous` has no manifest. The new release is moved to `place` when it is complete.
@@ -42,8 +40,7 @@ package struct PackChanges: Sendable {
             }
             return (inspected?.tables ?? []).filter {
                 !preserved.contains(SQLName($0.name)) && !ReleaseMarker.isOwn($0.name)
-            }
-            .map { (database.name, $0.name) }
+            }.map { (database.name, $0.name) }
         }
         bundleSizeBefore = older.bundle?.size
         patchSize = manifest.worthwhilePatches(from: older)?.reduce(0) { $0 + $1.size }

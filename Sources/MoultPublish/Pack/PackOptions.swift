@@ -10,20 +10,17 @@ package struct PackOptions {
     package var level = 12
     /// The number of threads: one per core. Each needs some tens of megabytes, so the number is limited.
     package var threads = min(max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), 16)
-    /// The format of the bundle.
     package var format = ArchiveKind.tar(.zstd)
     /// The name of manifest and bundle without extension; files from an earlier pack with this name are replaced. By default,
     /// the name consists of product and version, and each version can be packed only once.
     package var name: String?
     /// The number of the newest releases in the output directory, of each channel of its feed, from which patches are made.
     package var patches = PatchBases.defaultCount
-    /// The manifests of further older releases from which patches are made.
     package var deltaFrom: [String] = []
     /// Manifests of older releases over which the new release is installed for trial, in addition to those in the output
     /// directory. The new release is compared with the first of them, or otherwise with the newest in the output directory.
     package var previous: [String] = []
     package var compare: (_ old: Subject, _ new: Subject) throws -> ReleaseDiff = { try ReleaseDiff(from: $0, to: $1) }
-    /// The time limit for the check of a database.
     package var checkTime = CheckTime(isTrial: true)
     /// Makes a trial installation of a release; nil for no trial.
     package var tryInstall: Trials.Install?
@@ -41,15 +38,13 @@ package struct PackOptions {
     package init() {}
 }
 
-/// The progress of packing.
 package struct PackProgress: Sendable {
-    package let what: String
-    package let done: Int
+    package var what: String
+    package var done = 0
     /// The total; 0 if it is unknown.
-    package let total: Int
+    package var total = 0
 }
 
-/// The result of packing.
 package struct PackReport: Sendable {
     package let manifest: String
     package let bundle: String?
@@ -59,7 +54,6 @@ package struct PackReport: Sendable {
     package let sequence: Int
     /// Why `pack` has chosen this sequence; nil if the draft has one.
     package var reasonForSequence: String?
-    /// The patches in the manifest.
     package let patches: [Manifest.Patch]
     package let databases: [(name: String, size: Int, sha256: String, group: String?, taken: TakenFile?)]
     package let trials: Trials

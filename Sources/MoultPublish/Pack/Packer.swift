@@ -36,9 +36,7 @@ package struct Packer {
         let output = try PinnedDirectory.output(options.output, creating: true)
         defer { withExtendedLifetime(output) {} }
         // An error of the cleanup matters less than an error of packing.
-        defer {
-            if isNew, (try? Files.isEmpty(options.output)) == true { try? Files.removeEmpty(options.output) }
-        }
+        defer { if isNew, (try? Files.isEmpty(options.output)) == true { try? Files.removeEmpty(options.output) } }
         // The work directory is next to the result, so that finished files only need to be renamed.
         let work = try WorkDirectory(in: options.output, named: ".moult-pack")
         defer { work.remove() }
@@ -129,11 +127,9 @@ package struct Packer {
             case .file(let name): return [name] + files
             case .script: return files
             }
-        }
-        .map { $0.isAbsolutePath ? $0 : "\(directory)/\($0)" }
+        }.map { $0.isAbsolutePath ? $0 : "\(directory)/\($0)" }
     }
 
-    /// Returns how each database file was copied.
     private func take(_ manifest: inout Manifest, _ draft: String, _ outputStaging: String) throws -> [String:
         TakenFile]
     {
@@ -212,15 +208,12 @@ package struct Packer {
             let name = try bundleName(manifest, stem)
             manifest.bundle = try BundlePacker(
                 options: options, outputStaging: outputStaging, throwIfStopped: proof.check
-            ).pack(
-                members, to: "\(ready)/\(name)", named: name, modified: manifest.created?.seconds ?? 0)
+            ).pack(members, to: "\(ready)/\(name)", named: name, modified: manifest.created?.seconds ?? 0)
         }
         manifest.databases = try proof.value()
         let patches = try ReleasePatches(options: options, outputStaging: outputStaging, stem: stem).make(for: manifest)
         manifest.patches = patches.map(\.patch)
-        for made in patches {
-            try Files.rename(made.path, to: "\(ready)/\(made.patch.file)")
-        }
+        for made in patches { try Files.rename(made.path, to: "\(ready)/\(made.patch.file)") }
         for database in manifest.databases where database.place == .inPlace {
             try Files.rename("\(outputStaging)/\(database.member)", to: "\(ready)/\(database.member)")
         }
@@ -252,8 +245,7 @@ package struct Packer {
             bundleSize: manifest.bundle?.size ?? 0, contentSize: members.reduce(0) { $0 + $1.size },
             version: manifest.version.description, sequence: manifest.sequence, patches: manifest.patches,
             databases: manifest.databases.map { ($0.name, $0.size, $0.sha256, $0.attach.group, taken[$0.name]) },
-            trials: trials,
-            changes: changes)
+            trials: trials, changes: changes)
     }
 
     /// Throws if a release in the output directory has a version that differs only in its build metadata: neither is newer.
@@ -327,5 +319,68 @@ package struct Packer {
         case .zip: "zip"
         case .sevenZip: "7z"
         }
+    }
+
+    /// Returns whether the output directory has a file of this name whose content differs from the finished one.
+    func hasDifferentOutput(_ file: String, _ ready: String) throws -> Bool {
+        let there = "\(options.output)/\(file)"
+        return try Files.facts(there) != nil
+            && SHA256.digest(ofFileAt: there) != SHA256.digest(ofFileAt: "\(ready)/\(file)")
+    }
+
+    /// Moves a finished release to the output directory, as a set. Existing files with the same content stay. `mode` is that of all files
+    /// but the manifest, which has no rows.
+    func deliver(_ manifest: Manifest, named name: String, mode: UInt32, by work: WorkDirectory) throws {
+        let (ready, path) = (try work.ready, "\(options.output)/\(name)")
+        let files = Self.files(of: manifest)
+        func isThere(_ file: String) throws -> Bool {
+            guard try Files.facts("\(options.output)/\(file)") != nil else { return false }
+            if try !hasDifferentOutput(file, ready) { return true }
+            try refuseForeignFile(file, of: name)
+            if options.name == nil { throw Self.refuseChange(of: "\(options.output)/\(file)") }
+            return false
+        }
+        let isSame = try isThere(name)
+        let new = try files.sorted().filter { try !isThere($0) }
+        if isSame && new.isEmpty { return }
+        let overwrites = try new.contains { try Files.facts("\(options.output)/\($0)") != nil }
+        var set = FileSet(overwrites ? .overwriting : try Files.facts(path) != nil ? .replacing : .added, head: name)
+        set.first = new
+        if !isSame, let old = try Files.read(path, limit: Manifest.largest),
+            // If the existing file is not a manifest, nothing is known about it, and nothing is removed.
+            let older = try? Manifest(parsing: old, as: .sealed, source: path)
+        {
+            // Signatures of the older manifest are removed: with them, stores would refuse the new one.
+            set.stale = try Self.files(of: older).subtracting(files).sorted() + SignatureFiles.beside(path).map(\.0)
+        }
+        for file in set.first { try Files.seal("\(ready)/\(file)", mode: mode) }
+        try Files.seal("\(ready)/\(name)", mode: 0o644)
+        try work.deliver(set)
+    }
+
+    /// Throws if another manifest in the output directory lists this file, because replacing it would break that release.
+    private func refuseForeignFile(_ file: String, of name: String) throws {
+        let owner = try EarlierRelease.all(in: options.output).first {
+            Files.name(of: $0.path) != name && Self.files(of: $0.manifest).contains(file)
+        }
+        guard let owner else { return }
+        throw MoultError(
+            .packing, .refused, what: "\(options.output)/\(file) already exists with different content",
+            why: "it belongs to the release \(owner.path)",
+            now:
+                "Pack this release into another directory: --output DIR. If the directory needs only the newest release, "
+                + "remove the older one first, then pack each release with the same --name NAME.")
+    }
+
+    private static func files(of manifest: Manifest) -> Set<String> {
+        let inPlace = manifest.databases.filter { $0.place == .inPlace }.map(\.member)
+        return Set(inPlace + manifest.patches.map(\.file) + (manifest.bundle.map { [$0.file] } ?? []))
+    }
+
+    static func refuseChange(of path: String) -> MoultError {
+        MoultError(
+            .packing, .refused, what: "\(path) already exists with different content",
+            why: "a published version must not change",
+            now: "Choose another version for the release, or pack into another directory: --output DIR.")
     }
 }

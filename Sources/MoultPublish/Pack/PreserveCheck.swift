@@ -69,8 +69,7 @@ struct PreserveCheck {
             let earlier = database.preserve[other]
             let fields = [
                 ("onConflict", entry.onConflict == earlier.onConflict),
-                ("onReject", entry.onReject == earlier.onReject),
-                ("columns", entry.columns == earlier.columns),
+                ("onReject", entry.onReject == earlier.onReject), ("columns", entry.columns == earlier.columns),
             ]
             guard let field = fields.first(where: { !$0.1 })?.0 else { continue }
             throw failure(

@@ -10,7 +10,6 @@ package struct ReleaseDraft {
     package var product: String?
     package var version: Version?
     package var kinds: [String: Database.Kind] = [:]
-    /// The directory with the previous releases, to which the new one will be added.
     private let output: String
     private let files: [String]
 
@@ -48,7 +47,6 @@ package struct ReleaseDraft {
         return "it is neither a SQLite database nor a draft, which is JSON"
     }
 
-    /// Returns the draft, with sources relative to a directory if they are in it.
     package func json(in directory: String) throws -> JSON {
         let before = try EarlierRelease.newest(in: output, of: product)
         guard let product = product ?? before?.manifest.product else {
@@ -61,8 +59,7 @@ package struct ReleaseDraft {
         for file in files {
             let name = try Self.name(of: file)
             if databases.contains(where: { $0.name == name }) {
-                throw refusal(
-                    "two files would both be the database \"\(name)\"", file, "Rename one, or write a draft.")
+                throw refusal("two files would both be the database \"\(name)\"", file, "Rename one, or write a draft.")
             }
             databases.append(.init(name, try database(name, file, in: directory, before)))
         }
@@ -78,10 +75,9 @@ package struct ReleaseDraft {
         members.removeAll { ["bundle", "patches", "sqlite", "created", "expires"].contains($0.name) }
         let version = version ?? Self.version(after: before?.manifest)
         let sequence = try EarlierRelease.sequence(of: version, after: before, product: product, in: output).number
-        let draft = JSON.object(members)
-            .setting("manifest", to: 1).setting("product", to: .string(product))
-            .setting("version", to: .string(version.description)).setting("sequence", to: .size(sequence))
-            .setting("databases", to: .object(databases))
+        let draft = JSON.object(members).setting("manifest", to: 1).setting("product", to: .string(product)).setting(
+            "version", to: .string(version.description)
+        ).setting("sequence", to: .size(sequence)).setting("databases", to: .object(databases))
         return Manifest.literalDraft(draft)
     }
 
@@ -166,9 +162,7 @@ package struct ReleaseDraft {
     /// Throws if a database is left out, because it would no longer be installed.
     private func requireComplete(_ names: [String], _ before: EarlierRelease?) throws {
         guard let before, let missing = before.manifest.databases.map(\.name).first(where: { !names.contains($0) })
-        else {
-            return
-        }
+        else { return }
         throw refusal(
             "the database \"\(missing)\" is missing", "the previous release has it: \(before.path)",
             "Add its file. To drop the database, write a draft: \(moult: "help", "draft")")
@@ -177,4 +171,57 @@ package struct ReleaseDraft {
     private func refusal(_ what: String, _ why: String, _ now: Advice?) -> MoultError {
         MoultError(.packing, .refused, what: what, why: why, now: now)
     }
+
+    /// Returns the text of a draft for the publisher to edit, with a comment for each field that most drafts have.
+    package static func commented(_ draft: JSON, named name: String) -> String {
+        var lines = [
+            "// The draft of a release. Pack it with: \(shellLine(["moult", "pack", name]))",
+            "// For all fields of a draft: moult help draft",
+        ]
+        var member = ""
+        var said: Set<String> = []
+        for line in draft.pretty.split(separator: "\n", omittingEmptySubsequences: false) {
+            let indent = line.prefix { $0 == " " }
+            let words = line.dropFirst(indent.count).split(separator: "\"")
+            var comment: String?
+            switch (indent.count, words.first.map { String($0) }) {
+            case (2, let field?):
+                member = field
+                comment = ofRelease[field]
+            case (6, let field?) where member == "databases":
+                comment =
+                    ofDatabase[field]
+                    ?? (field == "kind" ? words.dropFirst(2).first.flatMap { ofKind[String($0)] } : nil)
+            default: break
+            }
+            if let comment, said.insert(comment).inserted { lines.append("\(indent)// \(comment)") }
+            lines.append(String(line))
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static let ofRelease = [
+        "product": "A store installs releases of one product only.",
+        "version":
+            "Increase the version for each release, and the sequence, too, if the draft has one: without it, `moult pack` uses the next.",
+        "databases": "Each database: its kind, and the file to pack.",
+        "checks": "A release is refused if one of these queries returns a different result.",
+        "budget": "A release is refused if a table loses or gains more rows than allowed here.",
+        "requires": "The versions of the app, moult and the installed release that this release requires.",
+        "steps": "Additional steps of each update.",
+    ]
+
+    private static let ofDatabase = [
+        "source": "The database file, relative to this draft. `moult pack` copies it and does not change it.",
+        "path": "The path of the database in the store.", "member": "The name of the file in the bundle.",
+        "preserve": "The app's rows that survive a release.", "verify": "How thoroughly each store checks the file.",
+    ]
+
+    private static let ofKind = [
+        "reference": "reference: only releases change it. For the other kinds: moult help kinds",
+        "shared":
+            "shared: the app writes to it, too. \"preserve\" names the rows that survive a release; [] means none.",
+        "user": "user: belongs to the user. It is installed once; releases change only its schema, by \"migrations\".",
+        "cache": "cache: the app can recreate it. It is replaced when its schema changes.",
+    ]
 }

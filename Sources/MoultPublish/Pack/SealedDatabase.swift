@@ -10,7 +10,6 @@ struct SealedDatabase {
     let path: String
     let name: String
 
-    /// The time limit for the check of the database.
     let time: CheckTime
     /// A directory for SQLite's temporary files; it must not exist yet.
     let scratch: String
@@ -28,12 +27,7 @@ struct SealedDatabase {
                 now: "Correct the draft, or remove \"schema\", which `moult pack` adds.")
         }
         let encoding = try DatabaseHeader(ofOwnFile: path).encoding?.description
-        if let wanted = database.identity.encoding, let encoding, wanted != encoding {
-            throw MoultError(
-                .packing, .refused, what: "the database \(name) does not match the draft",
-                why: "its text encoding is \(encoding), and the draft says \(wanted)",
-                now: "Correct the draft or the database.")
-        }
+        if let encoding { try requireEqual("text encoding", database.identity.encoding, encoding) }
         database.identity = .init(
             applicationID: found.applicationID, userVersion: found.userVersion, schema: found.schema,
             encoding: encoding)
@@ -64,11 +58,10 @@ struct SealedDatabase {
         return identity
     }
 
-    private func requireEqual(_ field: String, _ wanted: Int?, _ found: Int) throws {
-        if wanted == nil || wanted == found { return }
+    private func requireEqual<Field: Equatable>(_ field: String, _ wanted: Field?, _ found: Field) throws {
+        guard let wanted, wanted != found else { return }
         throw MoultError(
             .packing, .refused, what: "the database \(name) does not match the draft",
-            why: "its \(field) is \(found), and the draft says \(wanted ?? 0)",
-            now: "Correct the draft or the database.")
+            why: "its \(field) is \(found), and the draft says \(wanted)", now: "Correct the draft or the database.")
     }
 }

@@ -28,7 +28,7 @@ struct DotCommand {
                 rest = rest[word.endIndex...].dropFirst()
             }
             let bytes = first == UInt8(ascii: "'") ? Array(word) : Self.resolvingBackslashes(word)
-            words.append(try Self.substituting(bytes, at: place, substitute))
+            words.append(try Placeholder.replaced(in: bytes) { name, _ in try substitute(name, place) })
         }
         name = words.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
         arguments = Array(words.dropFirst())
@@ -76,32 +76,6 @@ struct DotCommand {
         return Array(resolved.prefix { $0 != 0 })
     }
 
-    private static func substituting(
-        _ word: [UInt8], at place: Place, _ substitute: (String, Place) throws -> String
-    ) throws -> [UInt8] {
-        guard word.contains(UInt8(ascii: "$")) else { return word }
-        var result: [UInt8] = []
-        var index = 0
-        while index < word.count {
-            if let (found, next) = Placeholder.at(index, in: word) {
-                switch found {
-                case .name(let name): result += try substitute(name, place).utf8
-                case .escaped: result += "${".utf8
-                }
-                index = next
-            } else {
-                result.append(word[index])
-                index += 1
-            }
-        }
-        return result
-    }
-}
-
-/// Returns whether a byte is white space according to C's `isspace`.
-func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }
-
-extension DotCommand {
     /// The arguments as text; refuses typographic quotes.
     var texts: [String] {
         get throws {
@@ -136,3 +110,5 @@ extension DotCommand {
         }
     }
 }
+
+func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }

@@ -5,7 +5,6 @@ internal import MoultLibc
 /// Reads a file line by line like the sqlite3 shell: `\n` and `\r\n` end a line and are not part of it.
 final class LineReader {
     let path: String
-    /// The number of the last line read.
     private(set) var line = 0
     private let descriptor: Descriptor
     private var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -17,7 +16,6 @@ final class LineReader {
         self.path = path
     }
 
-    /// Returns the next line; nil at the end of the file.
     func next() throws -> [UInt8]? {
         var bytes: [UInt8] = []
         while true {

@@ -8,10 +8,8 @@ struct ScriptStatement {
 
 /// A unit that the sqlite3 shell runs at once.
 enum ScriptItem {
-    /// Complete lines up to the one that completes their statements.
     case sql([ScriptStatement])
     case command(DotCommand)
-    /// Lines without content.
     case blank
 }
 
@@ -20,7 +18,6 @@ enum ScriptItem {
 /// end of the file.
 final class ScriptReader {
     private let lines: LineReader
-    /// The name of the file in messages.
     private let file: String
     private let substitute: (String, Place) throws -> String
     private var gathered = GatheredLines()
@@ -33,7 +30,6 @@ final class ScriptReader {
         self.substitute = substitute
     }
 
-    /// Returns the next item; nil at the end.
     func next() throws -> ScriptItem? {
         source = []
         while let line = try lines.next() {
@@ -80,91 +76,91 @@ final class ScriptReader {
         }
         return rest.allSatisfy(isSpace)
     }
-}
 
-/// Lines that wait for the end of their last statement.
-private struct GatheredLines {
-    var scanner = StatementScanner()
-    var source: [UInt8] = []
-    private var statements: [ScriptStatement] = []
-    private var current: [UInt8] = []
-    /// Where the current statement starts, if it has started.
-    private var begin: Place?
-    private var hasLine = false
+    /// Lines that wait for the end of their last statement.
+    private struct GatheredLines {
+        var scanner = StatementScanner()
+        var source: [UInt8] = []
+        private var statements: [ScriptStatement] = []
+        private var current: [UInt8] = []
+        /// Where the current statement starts, if it has started.
+        private var begin: Place?
+        private var hasLine = false
 
-    /// Whether no line is waiting.
-    var isEmpty: Bool { !hasLine }
+        /// Whether no line is waiting.
+        var isEmpty: Bool { !hasLine }
 
-    mutating func add(_ line: [UInt8], at place: Place, _ substitute: (String, Place) throws -> String) throws {
-        hasLine = true
-        source += line
-        source.append(UInt8(ascii: "\n"))
-        var index = 0
-        while index < line.count {
-            let byte = line[index]
-            if byte == UInt8(ascii: "$"), !isInComment, let (found, next) = Placeholder.at(index, in: line) {
-                switch found {
-                case .escaped: try feed(Array("${".utf8), at: place)
-                case .name(let name): try feed(quoted(substitute(name, place), name, place), at: place)
+        mutating func add(_ line: [UInt8], at place: Place, _ substitute: (String, Place) throws -> String) throws {
+            hasLine = true
+            source += line
+            source.append(UInt8(ascii: "\n"))
+            var index = 0
+            while index < line.count {
+                let byte = line[index]
+                if byte == UInt8(ascii: "$"), !isInComment, let (found, next) = Placeholder.at(index, in: line) {
+                    switch found {
+                    case .escaped: try feed(Array("${".utf8), at: place)
+                    case .name(let name): try feed(quoted(substitute(name, place), name, place), at: place)
+                    }
+                    index = next
+                    continue
                 }
-                index = next
-                continue
+                if byte >= 0x80, scanner.inside == .code, let name = TypographicQuotes.name(at: index, in: line) {
+                    throw MoultError(
+                        .script, what: "\(place): \(name)",
+                        why:
+                            "web pages and word processors insert such characters, and SQL treats them as part of a name",
+                        now: "Replace the typographic characters in the script with plain ASCII ones.")
+                }
+                try feed(byte, at: place)
+                index += 1
             }
-            if byte >= 0x80, scanner.inside == .code, let name = TypographicQuotes.name(at: index, in: line) {
+            try feed(UInt8(ascii: "\n"), at: place)
+        }
+
+        mutating func finish() throws -> [ScriptStatement] {
+            if let begin { try end(begin) }
+            return statements
+        }
+
+        private var isInComment: Bool { scanner.inside == .lineComment || scanner.inside == .blockComment }
+
+        private mutating func feed(_ bytes: [UInt8], at place: Place) throws {
+            for byte in bytes { try feed(byte, at: place) }
+        }
+
+        private mutating func feed(_ byte: UInt8, at place: Place) throws {
+            let ends = scanner.feed(byte)
+            current.append(byte)
+            if begin == nil, scanner.hasBegun { begin = place }
+            guard ends else { return }
+            // A lone semicolon is not a statement.
+            if let begin { try end(begin) } else { current.removeAll() }
+        }
+
+        private mutating func end(_ place: Place) throws {
+            guard let sql = String(validating: current, as: UTF8.self) else {
                 throw MoultError(
-                    .script, what: "\(place): \(name)",
-                    why: "web pages and word processors insert such characters, and SQL treats them as part of a name",
-                    now: "Replace the typographic characters in the script with plain ASCII ones.")
+                    .script, what: "\(place): the statement that begins here is not UTF-8",
+                    now: "Save the script as UTF-8.")
             }
-            try feed(byte, at: place)
-            index += 1
+            statements.append(ScriptStatement(sql: sql, place: place))
+            current.removeAll(keepingCapacity: true)
+            begin = nil
         }
-        try feed(UInt8(ascii: "\n"), at: place)
-    }
 
-    /// Returns the statements; the last one may be incomplete.
-    mutating func finish() throws -> [ScriptStatement] {
-        if let begin { try end(begin) }
-        return statements
-    }
-
-    private var isInComment: Bool { scanner.inside == .lineComment || scanner.inside == .blockComment }
-
-    private mutating func feed(_ bytes: [UInt8], at place: Place) throws {
-        for byte in bytes { try feed(byte, at: place) }
-    }
-
-    private mutating func feed(_ byte: UInt8, at place: Place) throws {
-        let ends = scanner.feed(byte)
-        current.append(byte)
-        if begin == nil, scanner.hasBegun { begin = place }
-        guard ends else { return }
-        // A lone semicolon is not a statement.
-        if let begin { try end(begin) } else { current.removeAll() }
-    }
-
-    private mutating func end(_ place: Place) throws {
-        guard let sql = String(validating: current, as: UTF8.self) else {
-            throw MoultError(
-                .script, what: "\(place): the statement that begins here is not UTF-8",
-                now: "Save the script as UTF-8.")
-        }
-        statements.append(ScriptStatement(sql: sql, place: place))
-        current.removeAll(keepingCapacity: true)
-        begin = nil
-    }
-
-    /// Returns the value as it must be written at this position: inside quotes, the quote character is doubled.
-    private func quoted(_ value: String, _ name: String, _ place: Place) throws -> [UInt8] {
-        func reject(_ why: String) -> MoultError {
-            MoultError(.substitution, what: "\(place): ${\(name)} cannot be used here", why: why)
-        }
-        let bytes = Array(value.utf8)
-        if bytes.contains(0) { throw reject("its value contains a NUL character") }
-        switch scanner.inside {
-        case .quotes(let quote): return bytes.flatMap { $0 == quote ? [quote, quote] : [$0] }
-        case .brackets where bytes.contains(UInt8(ascii: "]")): throw reject("its value has a ]")
-        default: return bytes
+        /// Returns the value as it must be written at this position: inside quotes, the quote character is doubled.
+        private func quoted(_ value: String, _ name: String, _ place: Place) throws -> [UInt8] {
+            func reject(_ why: String) -> MoultError {
+                MoultError(.substitution, what: "\(place): ${\(name)} cannot be used here", why: why)
+            }
+            let bytes = Array(value.utf8)
+            if bytes.contains(0) { throw reject("its value contains a NUL character") }
+            switch scanner.inside {
+            case .quotes(let quote): return bytes.flatMap { $0 == quote ? [quote, quote] : [$0] }
+            case .brackets where bytes.contains(UInt8(ascii: "]")): throw reject("its value has a ]")
+            default: return bytes
+            }
         }
     }
 }
@@ -172,7 +168,6 @@ private struct GatheredLines {
 /// A line of a file, as shown in errors and warnings of a build.
 package struct Place: Hashable, Sendable, CustomStringConvertible {
     package var file: String
-    /// The number of the line, starting at 1.
     package var line: Int
 
     package init(file: String, line: Int) { (self.file, self.line) = (file, line) }

@@ -5,7 +5,6 @@ struct StatementScanner {
     /// The context of the next byte.
     enum Inside: Equatable {
         case code
-        /// Quotes, which end with this byte.
         case quotes(UInt8)
         case brackets
         case lineComment
@@ -46,8 +45,7 @@ struct StatementScanner {
     }
 
     /// Processes one byte; returns whether it ends a statement.
-    @discardableResult
-    mutating func feed(_ byte: UInt8) -> Bool {
+    @discardableResult mutating func feed(_ byte: UInt8) -> Bool {
         switch inside {
         case .code: return code(byte)
         case .quotes(let quote): if byte == quote { inside = .code }
@@ -115,9 +113,7 @@ struct StatementScanner {
         take(token)
     }
 
-    /// Advances by one token; returns whether it ends a statement.
-    @discardableResult
-    private mutating func take(_ token: Token) -> Bool {
+    @discardableResult private mutating func take(_ token: Token) -> Bool {
         isBlank = false
         switch (progress, token) {
         case (.start, .semicolon), (.explain, .semicolon), (.create, .semicolon), (.other, .semicolon),
@@ -168,7 +164,5 @@ enum TypographicQuotes {
     }
 
     /// Returns the description of the first typographic character in a word of a dot command, if any.
-    static func name(in word: [UInt8]) -> String? {
-        word.indices.lazy.compactMap { name(at: $0, in: word) }.first
-    }
+    static func name(in word: [UInt8]) -> String? { word.indices.lazy.compactMap { name(at: $0, in: word) }.first }
 }

@@ -9,7 +9,6 @@ package final class Substitution {
     private let defines: [String: String]
     private let environment: [String: String]
     private let directory: String
-    /// The git revision; nil until a value from the repository is needed.
     package private(set) var revision: Revision?
 
     /// `directory` is any directory in the repository.
@@ -20,21 +19,9 @@ package final class Substitution {
     /// Returns the text with all placeholders replaced; `place` is the first line of the text.
     package func apply(to text: String, at place: Place) throws -> String {
         let bytes = Array(text.utf8)
-        var result: [UInt8] = []
-        var line = place.line
-        var index = 0
-        while index < bytes.count {
-            if let (found, next) = Placeholder.at(index, in: bytes) {
-                switch found {
-                case .name(let name): result += try value(of: name, at: Place(file: place.file, line: line)).utf8
-                case .escaped: result += "${".utf8
-                }
-                index = next
-            } else {
-                if bytes[index] == UInt8(ascii: "\n") { line += 1 }
-                result.append(bytes[index])
-                index += 1
-            }
+        let result = try Placeholder.replaced(in: bytes) { name, index in
+            let line = place.line + bytes[..<index].count { $0 == UInt8(ascii: "\n") }
+            return try value(of: name, at: Place(file: place.file, line: line))
         }
         return String(decoding: result, as: UTF8.self)
     }
@@ -100,6 +87,22 @@ enum Placeholder {
         let name = text[(index + 2)...].prefix { isPartOfName($0) }
         guard !name.isEmpty, name.endIndex < text.count, text[name.endIndex] == UInt8(ascii: "}") else { return nil }
         return (.name(String(decoding: name, as: UTF8.self)), name.endIndex + 1)
+    }
+
+    /// Returns the text with the values of all placeholders; `value` gets a name and its index.
+    static func replaced(in text: [UInt8], by value: (String, Int) throws -> String) rethrows -> [UInt8] {
+        var result: [UInt8] = []
+        var index = 0
+        while index < text.count {
+            guard let (found, next) = at(index, in: text) else {
+                result.append(text[index])
+                index += 1
+                continue
+            }
+            if case .name(let name) = found { result += try value(name, index).utf8 } else { result += "${".utf8 }
+            index = next
+        }
+        return result
     }
 
     static func isPartOfName(_ byte: UInt8) -> Bool {

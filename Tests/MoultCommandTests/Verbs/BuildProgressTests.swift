@@ -16,14 +16,14 @@ import Testing
     @Test func `build reports progress in words and bytes`() throws {
         var parts: [PackProgress] = []
         var options = BuildOptions()
-        options.progress = { parts.append($0.part(of: "build")) }
+        options.progress = { parts.append($0) }
         _ = try DatabaseBuilder(options).build(
             script: scratch.path("make.sql"), output: scratch.path("food.db"))
         let made = scratch.path("make.sql")
         #expect(
             parts.map(\.what) == [
-                "build: \(made):1", "build: \(made):2", "build: \(made):3", "build: import \(scratch.path("food.csv"))",
-                "build: make the database read-only",
+                "\(made):1", "\(made):2", "\(made):3", "import \(scratch.path("food.csv"))",
+                "make the database read-only",
             ])
         // At the end, the progress reports the complete size of the file.
         #expect(parts.filter { $0.total > 0 }.map { [$0.done, $0.total] } == [[19, 19]])
