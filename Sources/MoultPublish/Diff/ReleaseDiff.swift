@@ -1,3 +1,4 @@
+import MoultRows
 package import MoultBasics
 internal import MoultSQLite
 internal import StepKit

@@ -1,3 +1,4 @@
+import MoultRows
 internal import MoultBasics
 internal import MoultFiles
 internal import MoultSQLite
