@@ -28,14 +28,6 @@ import Testing
         return try shop.moult("quarantine", "--restore", #require(set))
     }
 
-    @Test func `the first install of a shared database keeps an existing file at its path`() throws {
-        try shop.sql("app.db", Self.mine)
-        try release("1.0.0", "shared")
-        try shop.install("1.0.0")
-        try expectKept()
-        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
-    }
-
     @Test func `the first install of a shared database carries over the rows that its release preserves`() throws {
         try shop.sql("app.db", Self.mine + "INSERT INTO item VALUES('DEAR', 9);")
         try shop.pack("1.0.0", [.shared(Self.shipped, [Self.preserve])])
@@ -112,25 +104,6 @@ import Testing
         try expectKept()
     }
 
-    @Test func `a second release with a file at its path keeps both files`() throws {
-        try shop.sql("app.db", Self.mine)
-        try release("1.0.0", "shared")
-        try shop.install("1.0.0")
-        try shop.sql("more.db", Self.mine)
-        try shop.pack("2.0.0", [.shared(Self.shipped), .shared(Self.shipped, name: "more")])
-        try shop.install("2.0.0")
-        try expectKept()
-        try expectKept("more.db")
-    }
-
-    @Test func `three files are kept in one update`() throws {
-        let names = ["app", "more", "most"]
-        for name in names { try shop.sql("\(name).db", Self.mine) }
-        try shop.pack("1.0.0", names.map { .shared(Self.shipped, name: $0) })
-        try shop.install("1.0.0")
-        for name in names { try expectKept("\(name).db") }
-    }
-
     @Test func `a restore brings the kept file back, and keeps what was there`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared", "CREATE TABLE other(x);")
@@ -163,16 +136,6 @@ import Testing
         #expect(try shop.read("old.db", "SELECT * FROM item") == "MINE|1\n")
     }
 
-    @Test func `a rollback after the first install finds no release, and the kept file stays`() throws {
-        try shop.sql("app.db", Self.mine)
-        try release("1.0.0", "shared")
-        try shop.install("1.0.0")
-        let ended = try shop.moult("rollback")
-        #expect(ended.status == 3)
-        try expectKept()
-        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
-    }
-
     @Test func `a kept file from before moult is never removed by its age`() throws {
         try shop.sql("app.db", Self.mine)
         try release("1.0.0", "shared")
@@ -195,18 +158,6 @@ import Testing
         let kept = "\(try shop.keptForeign("app.db").directory)/app.db"
         let bytes = try #require(try Files.read(kept, limit: 1000), "nothing is at \(kept)")
         #expect(String(decoding: bytes, as: UTF8.self) == text)
-        #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
-    }
-
-    @Test func `a file at the path of a new cache is kept once`() throws {
-        try release("1.0.0", "shared")
-        try shop.install("1.0.0")
-        try shop.sql("other.db", Self.mine)
-        let more: [JSON.Member] = [.init("path", "other.db")]
-        try shop.pack("2.0.0", [Shipped(name: "thumbs", kind: "cache", sql: "CREATE TABLE thumb(x);", more: more)])
-        try shop.install("2.0.0")
-        try expectKept("other.db")
-        #expect(try shop.kept().count == 1)
         #expect(try shop.read("app.db", "SELECT name FROM item") == "SHIPPED\n")
     }
 
@@ -368,7 +319,8 @@ import Testing
         try release("2.0.0", change.new, "CREATE TABLE note(t); CREATE TABLE more(x);")
     }
 
-    @Test(arguments: takeovers) func `a release cannot change the kind of a database without --take-over`(
+    @Test(arguments: takeovers)
+    func `a release changes the kind of a database only with --take-over, which keeps the old file`(
         _ change: (old: String, new: String)
     ) throws {
         try changeKind(change)
@@ -377,26 +329,15 @@ import Testing
         let ended = try shop.apply("2.0.0")
         #expect(ended.status == 3)
         #expect(ended.errors.contains("--take-over app"), "the message must name the option: \(ended.errors)")
-        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
         #expect(try shop.tree() == before)
-    }
-
-    @Test(arguments: takeovers)
-    func `--take-over keeps the old file in quarantine`(_ change: (old: String, new: String)) throws {
-        try changeKind(change)
+        #expect(try shop.apply("2.0.0", "--take-over", "other").status != 0)
+        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
         try shop.install("2.0.0", "--take-over", "app")
         let kept = try shop.onlyKept("app")
         #expect(kept.reason == "taken-over")
         #expect(kept.release == "1.0.0")
         #expect(try kept.sql("app.db", "SELECT t FROM note") == "DIARY\n")
         #expect(try shop.read("app.db", "SELECT count(*) FROM more") == "0\n")
-    }
-
-    @Test(arguments: takeovers)
-    func `an update is refused if --take-over names a different database`(_ change: (old: String, new: String)) throws {
-        try changeKind(change)
-        #expect(try shop.apply("2.0.0", "--take-over", "other").status != 0)
-        #expect(try shop.read("app.db", "SELECT t FROM note") == "DIARY\n")
     }
 
     @Test func `a misspelled --take-over is refused even if the release is already installed`() throws {

@@ -34,20 +34,6 @@ import Testing
         #expect(try shop.tree() == before)
     }
 
-    @Test func `a release that preserves a different table instead is refused if rows were selected`() throws {
-        try begin()
-        try shop.pack("2.0.0", [.shared(shipped("TWO") + "CREATE TABLE fav(x);", [["table": "fav"]])])
-        #expect(try shop.apply("2.0.0").status == 3)
-        #expect(try names() == "MINE\nONE\n")
-    }
-
-    @Test func `a release that drops a preserved table is refused if rows were selected`() throws {
-        try begin()
-        try shop.pack("2.0.0", [.shared("CREATE TABLE other(x);")])
-        #expect(try shop.apply("2.0.0").status == 3)
-        #expect(try names() == "MINE\nONE\n")
-    }
-
     @Test func `a release that stops preserving a table is installed if no row was selected`() throws {
         try begin()
         try shop.sql("app.db", "DELETE FROM item WHERE mine = 1")
@@ -165,16 +151,6 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", ".schema").contains("own"))
     }
 
-    @Test(arguments: ["delete", "wal"])
-    func `no copy is kept if all rows of the app are carried over`(mode: String) throws {
-        try begin()
-        try shop.sql("app.db", "PRAGMA journal_mode = \(mode); INSERT INTO item VALUES('MORE', 1)")
-        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
-        try shop.install("2.0.0")
-        #expect(try names() == "MINE\nMORE\nTWO\n")
-        #expect(try shop.kept().isEmpty)
-    }
-
     @Test func `no copy is kept if the app only deletes a shipped row or runs VACUUM`() throws {
         try begin()
         try shop.sql("app.db", "DELETE FROM item WHERE name = 'ONE'; VACUUM; ANALYZE; PRAGMA user_version = 0;")
@@ -193,23 +169,6 @@ import Testing
         try shop.install("2.0.0")
         #expect(try names() == "LATE\nMINE\nTWO\n")
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT name FROM item WHERE name = 'APPROW'") == "APPROW\n")
-    }
-
-    @Test func `each of three shared databases keeps its own rows`() throws {
-        let names = ["a", "b", "c"]
-        try shop.pack("1.0.0", names.map { .shared(shipped("ONE"), [Self.own], name: $0) })
-        try shop.install("1.0.0")
-        for name in names {
-            try shop.sql("\(name).db", "INSERT INTO item VALUES('MINE \(name)', 1), ('APP \(name)', 0)")
-        }
-        try shop.pack("2.0.0", names.map { .shared(shipped("TWO"), [Self.own], name: $0) })
-        try shop.install("2.0.0")
-        for name in names {
-            #expect(try shop.read("\(name).db", "SELECT name FROM item ORDER BY name") == "MINE \(name)\nTWO\n")
-            #expect(
-                try shop.onlyKept(name).sql("\(name).db", "SELECT name FROM item ORDER BY name")
-                    == "APP \(name)\n")
-        }
     }
 
     // MARK: Rollback
@@ -242,16 +201,6 @@ import Testing
         #expect(try kept.sql("app.db", "SELECT * FROM item WHERE mine = 1; SELECT x FROM fav") == "MINE|1|NOTE\nFAV\n")
         #expect(Counts.inResult(result, "app")["fav"] == Counts(kept: 1))
         #expect(result["kept"]?.array?.count == 1)
-    }
-
-    @Test func `the plan of a rollback counts rows that the older schema cannot hold`() throws {
-        try beginSecond()
-        let ended = try shop.moult("rollback", "--dry-run", "--json")
-        #expect(ended.status == 2)
-        let counts = Counts.inPlan(try Shop.last(ended), "app")
-        #expect(counts["fav"] == Counts(kept: 1))
-        #expect(counts["item"]?.carried == 1)
-        #expect(try shop.moult("rollback", "--dry-run").output.contains("fav"))
     }
 
     @Test func `rollback carries rows that only the newer release preserves`() throws {
@@ -306,18 +255,6 @@ import Testing
         try shop.install("2.0.0")
         #expect(try shop.read("app.db", "SELECT name FROM item ORDER BY name") == "LATER\nMINE\nTWO\n")
         #expect(try shop.databases(with: "FAV").count == 1)
-    }
-
-    @Test func `rollback keeps rows that the app wrote and no release preserves`() throws {
-        try begin()
-        try shop.pack("2.0.0", [.shared(shipped("TWO"), [Self.own])])
-        try shop.install("2.0.0")
-        try shop.sql("app.db", "INSERT INTO item VALUES('APPROW', 0)")
-        #expect(try shop.moult("rollback").status == 0)
-        #expect(try names() == "MINE\nONE\n")
-        let kept = try shop.onlyKept("app")
-        #expect(kept.reason == "rolled-back")
-        #expect(try kept.sql("app.db", "SELECT name FROM item WHERE name = 'APPROW'") == "APPROW\n")
     }
 
     /// A store may skip the release with the first new name.

@@ -81,12 +81,6 @@ import Testing
         ])
     }
 
-    @Test func `quarantine and transactions have no CACHEDIR.TAG`() throws {
-        #expect(try tags() == "")
-        try begin()
-        #expect(try tags() == "")
-    }
-
     @Test func `a CACHEDIR.TAG that an older version of moult left is removed`() throws {
         try begin()
         for directory in ["quarantine", "transactions"] {
@@ -131,30 +125,6 @@ import Testing
         #expect(try shop.onlyKept("app").sql("app.db", "SELECT count(*) FROM item") == "2\n")
     }
 
-    @Test func `quarantine lists each kept database with the reason`() throws {
-        try begin()
-        let all = try list()
-        #expect(all.compactMap { $0["database"]?.string }.sorted() == ["app", "cache", "diary"])
-        let app = try #require(all.first { $0["database"]?.string == "app" })
-        #expect(app["kind"]?.string == "shared")
-        #expect(app["path"]?.string == shop.path("app.db"))
-        #expect(app["release"]?.string == "1.0.0")
-        #expect(app["reason"]?.string == "replaced")
-        #expect(app["rows"]?["item"]?.integer == 1)
-        #expect((app["size"]?.integer ?? 0) > 0)
-        #expect(try app["directory"]?.string == shop.onlyKept("app").directory)
-        let diary = try #require(all.first { $0["database"]?.string == "diary" })
-        #expect(diary["reason"]?.string == "reset")
-        #expect(diary["why"]?.string == "a test")
-        #expect(all.first { $0["database"]?.string == "cache" }?["reason"]?.string == "unfit-cache")
-        let text = try shop.moult("quarantine").output
-        for word in ["app", "diary", "cache"] { #expect(text.contains(word), "\(text)") }
-    }
-
-    @Test func `quarantine of an empty store lists nothing`() throws {
-        #expect(try list().isEmpty)
-    }
-
     @Test func `a set in quarantine can be selected by its database or by its ID`() throws {
         try begin()
         let byName = try list("app")
@@ -162,26 +132,6 @@ import Testing
         let id = try #require(byName.first?["id"]?.string)
         #expect(try list(id) == byName)
         #expect(try shop.moult("quarantine", "nothing").status != 0)
-    }
-
-    @Test func `a kept database is exported`() throws {
-        try begin()
-        let file = shop.scratch.path("exported.db")
-        #expect(try shop.moult("quarantine", "--export", file, "app").status == 0)
-        #expect(try Shop.read(file, "SELECT name FROM item ORDER BY name") == "APP\n")
-        // An export does not overwrite a file, and the set stays in quarantine.
-        #expect(try shop.moult("quarantine", "--export", file, "diary").status != 0)
-        #expect(try Shop.read(file, "SELECT count(*) FROM item") == "1\n")
-        #expect(try shop.kept().count == 3)
-    }
-
-    @Test func `the rows of one table are restored`() throws {
-        try begin()
-        let ended = try shop.moult("quarantine", "--restore", "app", "--table", "item")
-        #expect(ended.status == 0, "\(ended.errors)")
-        let names = try shop.sql("app.db", "SELECT name FROM item ORDER BY name")
-        #expect(names.contains("APP\n") && names.contains("MINE\n") && names.contains("TWO\n"), "\(names)")
-        #expect(try shop.read("app.db", "PRAGMA integrity_check") == "ok\n")
     }
 
     @Test func `restoring rows keeps rows that were written later`() throws {

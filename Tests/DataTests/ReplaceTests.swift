@@ -346,14 +346,6 @@ import Testing
         }
     }
 
-    @Test func `replace prints its result as JSON`() throws {
-        let json = try JSON(parsing: scratch.must("moult replace --json app.db new1.db"), source: "replace")
-        #expect(json["undo"]?.array?.compactMap(\.string) == ["moult", "replace", "--undo", "app.db"])
-        #expect(json["copies"] == 1 && json["content"] == "new1.db" && json["kept"]?["id"] == "0001-replaced")
-        let undone = try JSON(parsing: scratch.must("moult replace --json --undo app.db"), source: "replace")
-        #expect(undone["undo"] == nil && undone["restored"]?["id"] == "0001-replaced")
-    }
-
     /// Programs open the file one after the other for a moment, so the file is never unused for long, and the error
     /// could not name one process.
     @Test func `programs that open the file briefly do not prevent a replacement or an undo`() throws {
@@ -373,31 +365,6 @@ import Testing
         #expect(Int(count) ?? 0 > 10, "\(count)")
         #expect(try content().hasPrefix("old\n"))
         #expect(try scratch.must("sqlite3 app.db 'PRAGMA integrity_check'") == "ok\n")
-    }
-
-    @Test func `a dry run and an undo of replace show files and times, not releases`() throws {
-        try scratch.must("sqlite3 app.db \"ALTER TABLE note ADD COLUMN extra; INSERT INTO note VALUES (1, 'a', 'b')\"")
-        let plan: Shell.Ended = try scratch.run("moult replace --dry-run app.db new1.db --preserve note")
-        #expect(plan.output.contains("app.db gets the content of new1.db, "), "\(plan)")
-        #expect(plan.output.contains("a complete copy of the present content is kept\n"), "\(plan)")
-        let text = try scratch.must("moult replace app.db new1.db --preserve note")
-        #expect(
-            text.contains(
-                "1 row of note carried over, 1 row of note without the values of columns that the new table lacks, kept whole in the old copy\n"
-            ),
-            "\(text)")
-        let time = try #require(
-            JSON(parsing: scratch.must("moult replace --undo app.db --json"), source: "undo")["restored"]?["time"]?
-                .string)
-        #expect(try #require(Timestamp(time)).seconds > Timestamp.now.seconds - 60)
-        try scratch.must("moult replace app.db new2.db && sqlite3 app.db \"INSERT INTO note VALUES (7, 'mine')\"")
-        let undo: Shell.Ended = try scratch.run("moult replace --undo --dry-run app.db")
-        #expect(undo.output.contains("app.db gets its state at 20"), "\(undo)")
-        for shown in [plan.output, undo.output] {
-            for word in ["release", "delete", "generation", "1.0.0"] { #expect(!shown.contains(word), "\(shown)") }
-        }
-        let done = try scratch.must("moult replace --undo app.db")
-        #expect(done.hasPrefix("✓ app.db is restored to its state at 20"), "\(done)")
     }
 
     @Test func `status, verify, quarantine and reset take a replaced file`() throws {

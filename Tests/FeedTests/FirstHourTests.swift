@@ -45,36 +45,6 @@ import Testing
         #expect(try bench.refusal("\(line)2", status: 3).contains("different value for \"feed\""))
     }
 
-    @Test(arguments: [
-        ("inspect none.db", "Specify a database, a bundle, the manifest of a release, or a store."),
-        ("inspect a.pub", "Specify a database, a bundle, the manifest of a release, or a store."),
-        ("sign none.json --key a.key", "Specify a file, usually the manifest of a release."),
-        ("sign . --key a.key", "Specify a file, usually the manifest of a release."),
-    ])
-    func `the error for a wrong file says which files are expected`(line: String, advice: String) throws {
-        try bench.key("a")
-        #expect(try bench.refusal("moult \(line)", status: 1).contains(advice))
-    }
-
-    @Test func `errors for files in the wrong place name the command or the file to use`() throws {
-        try bench.release("1.0.0", sequence: 1)
-        try bench.must(
-            "moult init -q store --product org.example.test; cp rel/test-1.0.0.json packed.json; cp -r rel other")
-        try bench.must("moult plan -q rel/test-1.0.0.json --output a.plan", status: 2)
-        for (line, status, advice) in [
-            ("moult apply a.plan", 1, "moult apply --plan a.plan"), ("moult pack packed.json", 3, "Specify the draft"),
-            ("moult pack rel -o packed.json", 64, "--output needs a directory"),
-            ("MOULT_STORE=other moult status", 1, "MOULT_STORE names this directory"),
-            ("moult sql -s other 'SELECT 1'", 1, "is not a store"),
-            ("moult status -s store/.moult", 1, "Specify the store: --store "),
-            ("moult build . -o x.db", 1, "it is not a regular file"),
-        ] {
-            let told = try bench.refusal(line, status: Int32(status))
-            #expect(told.contains(advice) && !told.hasPrefix("status"), "\(line): \(told)")
-        }
-        try bench.must("moult apply -q --plan a.plan")
-    }
-
     /// Anyone who can write to the directory of the feed can put a release there.
     @Test func `publish makes no trial installation over a release that the feed does not list`() throws {
         try bench.key("a")
@@ -101,18 +71,6 @@ import Testing
         #expect(refused.contains("release 2.0.0 was withdrawn: bad names"), "\(refused)")
         #expect(try Files.facts(bench.path("stick")) == nil)
         try bench.must("moult export -q 1.0.0 stick")
-    }
-
-    @Test func `a password that was not given is not called wrong`() throws {
-        try bench.must("printf 'secret\\nsecret\\n' | moult keygen -q locked; echo text > file.txt")
-        let none = try bench.refusal("moult sign file.txt -k locked.key < /dev/null", status: 3)
-        #expect(none.contains("no password was given") && !none.contains("--no-password"), "\(none)")
-        let new = try bench.refusal("moult keygen new < /dev/null", status: 3)
-        #expect(new.contains("on one line, or use --no-password."), "\(new)")
-        let wrong = try bench.refusal("echo other | moult sign file.txt -k locked.key", status: 3)
-        #expect(wrong.contains("the password is wrong"), "\(wrong)")
-        let empty = try bench.refusal("echo | moult sign file.txt -k locked.key", status: 3)
-        #expect(empty.contains("the password is wrong"), "\(empty)")
     }
 
     @Test func `the advised command for --create with --feed keeps the store and its key`() throws {

@@ -8,35 +8,6 @@ import Testing
     private let bench: Bench
     init() throws { bench = try Bench() }
 
-    @Test(arguments: [
-        (
-            "moult publish public rel/test-2.0.0.json -k a.key --release 1.0.0 --rollout 10",
-            "--release and rel/test-2.0.0.json cannot"
-        ),
-        ("moult publish public -k a.key --promote 1.0.0", "--promote needs --to CHANNEL"),
-        ("moult publish public -k a.key --group lab", "--group needs a MANIFEST or --release VERSION"),
-        ("moult publish public rel/test-2.0.0.json -k a.key --group first", "\"first\" cannot be a group"),
-        ("moult publish public -k a.key --to beta", "--to needs --promote VERSION"),
-        ("moult publish public -k a.key --channel 'b c' rel/test-2.0.0.json", "\"b c\" cannot be a channel"),
-        ("moult publish public --list-uploads --days 5", "--list-uploads and --days cannot be used together"),
-        ("moult publish public --list-uploads -k a.key", "--list-uploads and --key cannot be used together"),
-        ("moult publish public --check --serial 5", "--check and --serial cannot be used together"),
-        ("moult publish public '' -k a.key", "MANIFEST is empty: a variable of the shell may not be set"),
-        (
-            "moult delta rel/ rel/test-1.0.0.json -o p",
-            "OLD must be a file, not a directory: \"rel/\" ends with a slash"
-        ),
-        ("moult history -n -1", "must be a whole number"),
-    ])
-    func `an option without effect is refused`(_ line: String, _ message: String) throws {
-        try bench.follow(["1.0.0"])
-        try bench.release("2.0.0", sequence: 2)
-        let before = try Tree(bench.path("public"))
-        let said = try bench.refusal(line, status: 64)
-        #expect(said.contains(message), "\(said)")
-        #expect(try Tree(bench.path("public")) == before)
-    }
-
     @Test func `check names the releases that a hold on a range or on all releases covers`() throws {
         try bench.follow(["1.0.0"])
         try bench.release("2.0.0", sequence: 2)

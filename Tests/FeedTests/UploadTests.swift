@@ -147,33 +147,4 @@ import Testing
         try bench.must("moult publish away --check --trust a.pub -q")
         #expect(try bench.must("! grep -r 'sh copy' public && ls -l public/.moult-uploaded").hasPrefix("-rw-------"))
     }
-
-    @Test(arguments: [
-        (
-            "oci://example.org/x --upload-with true",
-            "--upload-with needs a directory: moult itself pushes to a registry"
-        ),
-        ("oci://example.org/x --list-uploads", "--list-uploads needs a directory: moult itself pushes to a registry"),
-        (
-            "public --check --upload-with true",
-            "--check and --upload-with cannot be used together: --check publishes nothing"
-        ),
-        (
-            "public --list-uploads rel/a.json",
-            "--list-uploads and rel/a.json cannot be used together: --list-uploads publishes nothing"
-        ),
-    ])
-    func `invalid use of the upload options is reported`(arguments: String, message: String) throws {
-        let ended = try bench.run("moult publish \(arguments)")
-        #expect(ended.status == 64 && ended.errors.contains(message), "\(ended.errors)")
-    }
-
-    @Test func `an upload from a directory without a feed is refused`() throws {
-        #expect(
-            try bench.refusal("moult publish away --list-uploads", status: 1) == """
-                moult: error: no feed at away/feed.json: no such file
-                  Specify the directory of a feed.
-
-                """)
-    }
 }

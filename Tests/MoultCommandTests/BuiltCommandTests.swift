@@ -17,15 +17,6 @@ import Testing
             try scratch.moult("moult --version --json") == (0, "{\"format\":1,\"version\":\"\(moultVersion)\"}\n", ""))
     }
 
-    @Test func `moult without arguments lists all verbs`() throws {
-        let bare = try scratch.moult("moult")
-        let help = try scratch.moult("moult help")
-        #expect(bare.status == 64)
-        #expect(bare.out == "")
-        #expect(bare.err == help.out)
-        #expect(help.status == 0)
-    }
-
     @Test func `help VERB and VERB --help print the same`() throws {
         for command in Command.all {
             let one = try scratch.moult("moult help \(command.name)")
@@ -36,48 +27,9 @@ import Testing
         }
     }
 
-    @Test func `invalid usage is reported on stderr`() throws {
-        #expect(
-            try scratch.moult("moult hlep") == (
-                64, "", "moult: error: unknown command \"hlep\": did you mean \"help\"?\n  Try: moult help\n"
-            ))
-        #expect(
-            try scratch.moult("moult help plns") == (
-                64, "", "moult: error: unknown command or topic \"plns\": did you mean \"plans\"?\n  Try: moult help\n"
-            ))
-    }
-
-    @Test func `invalid usage is reported as an object with --json`() throws {
-        let run = try scratch.moult("moult help --bogus --json")
-        #expect(run.status == 64)
-        #expect(run.err == "")
-        let error = try JSON(parsing: run.out, source: "stdout")["error"]
-        #expect(error?["outcome"]?.string == "usage")
-        #expect(error?["exit"]?.integer == 64)
-        // After "--", an option is an ordinary argument.
-        #expect(try scratch.moult("moult help -- --json").out == "")
-    }
-
-    @Test func `an argument that is not UTF-8 is refused`() throws {
-        let run = try scratch.moult(#"moult help $'a\xff'"#)
-        #expect(run.status == 64)
-        #expect(run.err == "moult: error: argument 2 is not valid UTF-8\n  Try: moult help\n")
-    }
-
-    @Test func `-q hides the output but not the exit status`() throws {
-        #expect(try scratch.moult("moult help -q") == (0, "", ""))
-        #expect(try scratch.moult("moult help -q plns").status == 64)
-    }
-
     @Test func `a reader that closes the pipe is not an error`() throws {
         let run = try scratch.moult("moult help --json | head -c 1 > /dev/null; echo ${PIPESTATUS[0]}")
         #expect(run == (0, "0\n", ""))
-    }
-
-    @Test(arguments: [("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")])
-    func `a failure to write the results is an error`(_ target: String, reason: String) throws {
-        let run = try scratch.moult("moult help >\(target)")
-        #expect(run == (1, "", "moult: error: cannot write the results: \(reason)\n"))
     }
 
     @Test func `output to a pipe has no colour unless colour is forced`() throws {

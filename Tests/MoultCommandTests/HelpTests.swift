@@ -57,15 +57,6 @@ import Testing
         for name in Command.all.map(\.name) + Topic.all.map(\.name) { #expect(overview.contains("\n  \(name) ")) }
     }
 
-    /// The verb `steps` lists the steps, and the topic `steps` explains them.
-    @Test func `the help of a verb includes the topic of the same name`() throws {
-        let steps = try #require(Command.all.first { $0.name == "steps" })
-        let help = text(CommandHelp(command: steps))
-        #expect(help.hasPrefix("moult steps: "))
-        #expect(help.contains("\nSteps, the phases of an update, and how to add your own steps:\n"))
-        #expect(help.contains("moult goes through the phases twice."))
-    }
-
     /// Help shows the shortest form first, and each draft and settings file in a topic can be copied and used.
     @Test func `the parsers accept the drafts and settings in the topics`() throws {
         var count = 0

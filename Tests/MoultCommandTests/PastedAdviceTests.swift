@@ -16,29 +16,6 @@ import Testing
         return String(rest[..<(rest.firstRange(of: ". ")?.lowerBound ?? rest.endIndex)])
     }
 
-    @Test func `advice that adds an option keeps the specified release and store`() throws {
-        try world.install(world.first, world.second)
-        let said = try advised("moult apply -s store rel/test-1.0.0.json --wait 1", after: "To install it anyway")
-        #expect(said == "apply rel/test-1.0.0.json --wait 1 --allow-downgrade --store store")
-        try world.must("moult \(said) && moult status -s store | grep -q 'test 1.0.0'")
-    }
-
-    @Test func `the command in the advice of plan applies the same release`() throws {
-        try world.install(world.first, world.second)
-        let said = try advised("moult plan rel/test-1.0.0.json -v -s store", after: "To install it anyway")
-        #expect(said.hasPrefix("apply rel/test-1.0.0.json --allow-downgrade --store store"))
-    }
-
-    @Test func `outside a store, the advice is a command that creates a store with the release`() throws {
-        let said = try advised(
-            "mkdir elsewhere; cd elsewhere; moult apply ../rel/test-1.0.0.json", after: "with a release")
-        #expect(said == "apply --create ../rel/test-1.0.0.json")
-        try world.must("cd elsewhere; moult \(said)")
-        let other = try advised("moult apply rel/test-1.0.0.json --store 'no store'", after: "with the first release")
-        #expect(other == "apply --create rel/test-1.0.0.json --store 'no store'")
-        try world.must("moult \(other)")
-    }
-
     @Test func `the suggested command takes over a database whose kind changes`() throws {
         try world.must(
             """
@@ -70,23 +47,5 @@ import Testing
         // The set counts the rows of the database that was taken over.
         let list = try world.must("moult quarantine -s 'our store'")
         #expect(list.split(separator: "\n").last?.split(separator: " ").dropLast().last == "1", "\(list)")
-    }
-
-    @Test func `for a missing public key, the advice does not suggest creating one`() throws {
-        let ended = try world.run("moult init --product org.example.test --key nope.pub")
-        #expect(
-            ended.err
-                == "moult: error: no public key at nope.pub: no such file\n  Specify the publisher's public key: the path of its .pub file, or the key line in that file.\n"
-        )
-    }
-
-    @Test func `--create and --feed cannot be used together`() throws {
-        // No server needs to listen at this address, because the command fails before it contacts one.
-        let ended = try world.run("moult apply --create --feed http://127.0.0.1:9/feed.json -s new")
-        #expect(ended.status == 64)
-        #expect(
-            ended.err
-                == "moult: error: --create and --feed cannot be used together: a store follows the feed that it is created from: moult apply --create --store new http://127.0.0.1:9/feed.json\n  Try: moult apply --help\n",
-            "\(ended.err)")
     }
 }

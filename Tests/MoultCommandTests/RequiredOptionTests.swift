@@ -63,14 +63,4 @@ import Testing
         let json = try scratch.mustMoult("moult help hold --json")
         #expect(json.contains(#""value":"TEXT","required":true"#), "\(json)")
     }
-
-    @Test(arguments: ["sign --key k", "pack"]) func `at least one file is required`(_ line: String) throws {
-        let verb = line.prefix { $0 != " " }
-        let argument = verb == "sign" ? "FILE" : "DRAFT|DATABASE"
-        #expect(
-            try scratch.moult("moult \(line)") == (
-                64, "", "moult: error: \(verb) needs the argument \(argument)\n  Try: moult \(verb) --help\n"
-            ))
-        #expect(try scratch.mustMoult("moult \(verb) --help").contains(" \(argument)...\n"))
-    }
 }

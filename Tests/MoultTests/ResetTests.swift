@@ -150,16 +150,16 @@ import Testing
         let source = ReleaseMaker.Source.user("own", "CREATE TABLE note(t)", more: [.init("path", .string(name))])
         let manifest = try ReleaseMaker(in: scratch.path("named")).make("1.0.0", sequence: 1, [source])
         let store = scratch.path("named-store")
-        try Shell.must([BuiltMoult.path(), "apply", "-q", "--create", manifest, "--store", store])
+        try BuiltMoult.must(["apply", "-q", "--create", manifest, "--store", store])
         try Shell.must(["sqlite3", "\(store)/\(name)", "INSERT INTO note VALUES('ROW')"])
         try Shell.must(["sh", "-ec", "printf 'xx' | dd of=\(store)/\(name) bs=1 seek=28 conv=notrunc status=none"])
         let damaged = try Files.read("\(store)/\(name)", limit: 1 << 20)
-        try Shell.must([BuiltMoult.path(), "reset", "own", "--set-user-data-aside", "--store", store])
+        try BuiltMoult.must(["reset", "own", "--set-user-data-aside", "--store", store])
         let sets = try Files.list("\(store)/.moult/quarantine")
         let set = "\(store)/.moult/quarantine/\(try #require(sets.first))"
         #expect(try Files.list(set).contains { try Files.read("\(set)/\($0)", limit: 1 << 20) == damaged })
-        #expect(try Shell.run([BuiltMoult.path(), "quarantine", "--store", store]).status == 0)
-        try Shell.must([BuiltMoult.path(), "reset", "own", "--salvage-again", "--store", store])
+        #expect(try BuiltMoult.run(["quarantine", "--store", store]).status == 0)
+        try BuiltMoult.must(["reset", "own", "--salvage-again", "--store", store])
         #expect(try Files.list(set).contains { try Files.read("\(set)/\($0)", limit: 1 << 20) == damaged })
     }
 

@@ -215,7 +215,7 @@ import Testing
     @Test(arguments: ["", #""maxAge": 1000000, "onWithdrawn": "rollback", "window": "00:00-00:01","#])
     func `apply restores damaged files from a feed`(settings: String) throws {
         let feed = scratch.path("feed")
-        try Shell.must([BuiltMoult.path(), "publish", "--allow-unsigned", feed, releases.manifest(1)])
+        try BuiltMoult.must(["publish", "--allow-unsigned", feed, releases.manifest(1)])
         let follower = CopiedStore(path: scratch.path("follower"))
         try Shell.must([
             BuiltMoult.path(), "init", "-q", follower.path, "--product", "local.copies", "--feed", "\(feed)/feed.json",
@@ -242,11 +242,11 @@ import Testing
             "databases": ["words": ["kind": "reference", "place": "in-place", "build": ["script": "words.sql"]]],
         ]
         try Files.writeNew(Array(draft.pretty.utf8), to: "\(first)/draft.json")
-        try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(first)/draft.json", "-o", first])
+        try BuiltMoult.must(["pack", "-q", "--allow-dirty", "\(first)/draft.json", "-o", first])
         let second = scratch.path("second")
         try Shell.must(["cp", "-a", first, second])
         let placed = CopiedStore(path: scratch.path("placed"))
-        try Shell.must([BuiltMoult.path(), "init", "-q", placed.path, "--product", "local.place"])
+        try BuiltMoult.must(["init", "-q", placed.path, "--product", "local.place"])
         try placed.must("apply", "\(first)/place-1.0.0.json")
         try placed.must("apply", "\(second)/place-1.0.0.json")
         #expect(try Shell.must(["readlink", "-f", "\(placed.path)/words.db"]) == "\(second)/words.db\n")
@@ -269,8 +269,8 @@ import Testing
             "databases": ["thumbs": ["kind": "cache", "build": ["script": "thumbs.sql"]]],
         ]
         try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
-        try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", work])
-        try Shell.must([BuiltMoult.path(), "init", "-q", cached.path, "--product", "local.cache"])
+        try BuiltMoult.must(["pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", work])
+        try BuiltMoult.must(["init", "-q", cached.path, "--product", "local.cache"])
         try cached.must("apply", "\(work)/cache-1.0.0.json")
         try damage.make("\(cached.path)/thumbs.db")
         var verdicts = [
@@ -296,7 +296,7 @@ import Testing
     }
 
     @Test func `a sound store can be inspected`() throws {
-        let ended = try Shell.run([BuiltMoult.path(), "inspect", store.path])
+        let ended = try BuiltMoult.run(["inspect", store.path])
         #expect(ended.status == 0, "\(ended.output)")
     }
 }

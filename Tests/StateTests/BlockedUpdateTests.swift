@@ -25,14 +25,14 @@ import Testing
                 ])
         }
         store = scratch.path("store")
-        try Shell.must([BuiltMoult.path(), "init", store, "--product", "org.example.test"])
+        try BuiltMoult.must(["init", store, "--product", "org.example.test"])
         #expect(try run("apply", manifest(1)).status == 0)
     }
 
     private func manifest(_ number: Int) -> String { scratch.path("rel/test-\(number).0.0.json") }
 
     private func run(_ words: String...) throws -> Shell.Ended {
-        try Shell.run([BuiltMoult.path()] + words + ["--store", store])
+        try BuiltMoult.run(words + ["--store", store])
     }
 
     /// Checks that every command reports the same reason.
@@ -42,11 +42,11 @@ import Testing
         let nagios = try run("status", "--nagios")
         #expect(nagios.status == 1 && nagios.output.contains(why), "\(nagios)")
         for words in [["verify"], ["status", "--deep"]] {
-            let found = try Shell.run([BuiltMoult.path()] + words + ["--store", store])
+            let found = try BuiltMoult.run(words + ["--store", store])
             #expect(found.status == 1 && found.output.contains(why), "\(found)")
         }
         for words in [["plan", manifest(1)], ["apply", manifest(1)], ["plan", manifest(2)], ["apply", manifest(2)]] {
-            let refused = try Shell.run([BuiltMoult.path()] + words + ["--store", store])
+            let refused = try BuiltMoult.run(words + ["--store", store])
             #expect(refused.status == 3 && refused.errors.contains(why), "\(words): \(refused)")
         }
     }

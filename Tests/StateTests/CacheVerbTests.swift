@@ -23,7 +23,7 @@ import Testing
         """
 
     private func cache(_ words: String..., schema: String = "schema.sql") throws -> Shell.Ended {
-        try Shell.run([BuiltMoult.path(), "cache", "thumbs.db", "--schema", schema] + words, in: scratch.path)
+        try BuiltMoult.run(["cache", "thumbs.db", "--schema", schema] + words, in: scratch.path)
     }
 
     private func sqlite(_ sql: String) throws -> String { try Shell.must(["sqlite3", path, sql]) }
@@ -44,30 +44,6 @@ import Testing
         ])
         try app.wait { try Files.facts(scratch.path("ready.sql")) != nil }
         return app
-    }
-
-    @Test func `a missing cache is created once and then kept`() throws {
-        let made = try cache()
-        #expect((made.status, made.errors) == (2, ""))
-        #expect(made.output == "~ thumbs.db is a new, empty cache: the file was missing\n")
-        _ = try sqlite("INSERT INTO thumb(image) VALUES(x'01')")
-        let ready = try cache()
-        #expect((ready.status, ready.errors, ready.output) == (0, "", "✓ thumbs.db is ready\n"))
-        #expect(try sqlite("SELECT count(*) FROM thumb") == "1\n")
-        #expect(try names() == ["thumbs.db"])
-    }
-
-    @Test func `a cache with a different schema is replaced, even in WAL mode`() throws {
-        _ = try cache(schema: "old.sql")
-        _ = try sqlite("PRAGMA journal_mode = WAL; INSERT INTO thumb VALUES(1)")
-        let json = try JSON(parsing: cache("--json").output, source: "cache")
-        #expect(json["state"]?.string == "recreated")
-        #expect(json["why"]?.string == "table thumb: column \"image\" is missing")
-        #expect(json["cache"]?.string == "thumbs.db")
-        #expect(try sqlite("SELECT count(image) FROM thumb") == "0\n")
-        #expect(try JSON(parsing: cache("--json").output, source: "cache")["state"]?.string == "ready")
-        #expect(try cache("-q").output == "")
-        #expect(try names() == ["thumbs.db"])
     }
 
     @Test(arguments: Broken.allCases.filter { ![.directory, .linkToNowhere].contains($0) })
@@ -96,7 +72,7 @@ import Testing
         #expect(kept == scratch.path(".thumbs.db.moult/0001-unfit-cache/thumbs.db"))
         #expect(try Shell.must(["sqlite3", kept, ".dump"]) == before)
         #expect(try sqlite("SELECT count(*) FROM thumb") == "0\n")
-        try Shell.must([BuiltMoult.path(), "quarantine", "thumbs.db", "1", "--restore"], in: scratch.path)
+        try BuiltMoult.must(["quarantine", "thumbs.db", "1", "--restore"], in: scratch.path)
         #expect(try sqlite(".dump") == before)
         #expect(try cache().status == 2)
         #expect(try cache().status == 0)
@@ -202,45 +178,6 @@ import Testing
         #expect(try Files.facts("/etc/outside.db") == nil)
     }
 
-    @Test func `the cache verb requires a schema`() throws {
-        let ended = try Shell.run([BuiltMoult.path(), "cache", "thumbs.db"], in: scratch.path)
-        #expect(ended.status == 64)
-        #expect(ended.errors.contains("cache needs --schema SCHEMA.sql"))
-    }
-
-    /// Only releases may change the databases of a store, but `moult cache` may use other files in its directory.
-    @Test func `the cache verb refuses a database of a store`() throws {
-        let work = try scratch.directory("draft")
-        try Files.writeNew(Array("CREATE TABLE thumb(x);".utf8), to: "\(work)/t.sql")
-        let build: JSON = ["script": "t.sql"]
-        let draft: JSON = [
-            "manifest": 1, "product": "local.cache", "version": "1.0.0", "sequence": 1,
-            "databases": [
-                "thumbs": ["kind": "cache", "build": build], "notes": ["kind": "user", "build": build],
-                "food": ["kind": "reference", "build": build],
-            ],
-        ]
-        try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
-        try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", work])
-        try Shell.must([BuiltMoult.path(), "init", "-q", scratch.path("store"), "--product", "local.cache"])
-        try Shell.must([
-            BuiltMoult.path(), "apply", "-q", "\(work)/cache-1.0.0.json", "--store", scratch.path("store"),
-        ])
-        func inStore(_ file: String) throws -> Shell.Ended {
-            try Shell.run([BuiltMoult.path(), "cache", file, "--schema", "schema.sql"], in: scratch.path)
-        }
-        for (name, advice) in [
-            ("thumbs.db", "moult reset thumbs --store "),
-            ("notes.db", "moult reset notes --set-user-data-aside --store "),
-            ("food.db", "moult apply RELEASE --store "), (".moult/x.db", "moult apply RELEASE --store "),
-        ] {
-            let refused = try inStore("store/\(name)")
-            #expect(refused.status == 3, "\(name)")
-            #expect(refused.errors.contains(advice), "\(refused.errors)")
-        }
-        #expect(try inStore("store/own.db").status == 2)
-    }
-
     /// The command is killed at the first calls that write, remove or sync a file. The result is the old file with its rows, or a
     /// complete new file.
     @Test(.tags(.thorough), arguments: ["pwrite64", "unlinkat", "unlink", "fdatasync", "fsync"])
@@ -312,7 +249,7 @@ import Testing
     /// A file that is not a database would be replaced.
     @Test(arguments: ["schema.sql", "./link.sql"]) func `the script is not used as the cache`(name: String) throws {
         try Files.symlink(to: "schema.sql", at: scratch.path("link.sql"))
-        let ended = try Shell.run([BuiltMoult.path(), "cache", name, "--schema", "schema.sql"], in: scratch.path)
+        let ended = try BuiltMoult.run(["cache", name, "--schema", "schema.sql"], in: scratch.path)
         #expect(ended.status == 64 && ended.errors.contains("are the same file"), "\(ended)")
         #expect(try Files.read(scratch.path("schema.sql"), limit: 4096) == Array(Self.schema.utf8))
     }

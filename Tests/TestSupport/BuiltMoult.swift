@@ -37,4 +37,16 @@ package enum BuiltMoult {
         }
         return try Shell.run([path()] + arguments, in: directory, environment: environment)
     }
+
+    /// Runs a command that must succeed, in this process if that is possible.
+    @discardableResult
+    package static func must(_ arguments: [String], in directory: String = "/") throws -> String {
+        let ended = try run(arguments, in: directory)
+        guard ended.status == 0 else {
+            throw MoultError(
+                .system, what: "moult \(arguments.joined(separator: " ")) ended with \(ended.status)", why: ended.errors
+            )
+        }
+        return ended.output
+    }
 }

@@ -34,7 +34,7 @@ extension Scratch {
                         ?? Shell.run(
                             [BuiltMoult.path()] + words, in: path, environment: ["HOME": path, "LANG": language])
                 case .shell(let text):
-                    try runInShell(text, options: isStrict ? Shell.strict : [], environment: [:])
+                    try runInShell(text, options: isStrict ? Shell.strict : [], environment: ["LANG": language])
                 }
             (status, output, errors) = (ended.status, output + ended.output, errors + ended.errors)
             if isStrict, status != 0 { break }

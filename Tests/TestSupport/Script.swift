@@ -39,9 +39,10 @@ package struct Script {
 
     /// The programs whose lines change nothing that the shell needs for the next line.
     private static let independent: Set = [
-        "moult", "cat", "chmod", "cp", "dd", "diff", "echo", "find", "grep", "head", "jq", "ln", "ls", "mkdir", "mv",
+        "moult", "cat", "chmod", "cksum", "cmp", "cp", "dd", "diff", "echo", "find", "grep", "head", "jq", "ln", "ls",
+        "mkdir", "mv",
         "printf", "rm",
-        "sed", "sort", "sqlite3", "tail", "tar", "test", "touch", "tr", "truncate", "wc",
+        "sed", "sha256sum", "sort", "sqlite3", "stat", "tail", "tar", "test", "touch", "tr", "truncate", "wc",
     ]
 
     /// Words of a shell that change what follows.

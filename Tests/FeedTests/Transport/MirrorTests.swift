@@ -133,15 +133,4 @@ import Testing
         try bench.must("moult check -q", status: 2)
         #expect(try !last.requests().isEmpty)
     }
-
-    @Test(arguments: [
-        (#"["a", ["b", ""]]"#, "feed.mirrors[1][1] is empty"),
-        ("[[1]]", "feed.mirrors[0][0] must be a string"), (#""a""#, "feed.mirrors must be a list"),
-    ])
-    func `the error names invalid mirrors in the settings`(mirrors: String, message: String) throws {
-        try bench.follow("\(directory)/feed.json")
-        try bench.set("mirrors", try JSON(parsing: Array(mirrors.utf8), source: "test"))
-        let ended = try bench.run("moult check")
-        #expect(ended.errors.contains(message), "\(ended.errors)")
-    }
 }

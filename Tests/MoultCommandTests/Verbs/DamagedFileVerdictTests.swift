@@ -41,19 +41,6 @@ import Testing
         #expect(damaged > 5)
     }
 
-    @Test func `diff does not compare a damaged database, and the error names the file`() throws {
-        try Shell.must(["sqlite3", scratch.path("a.db")], input: Self.sql)
-        var bytes = try #require(try Files.read(scratch.path("a.db"), limit: 1 << 24))
-        // The first byte of the second page is not a valid page type.
-        bytes[512] = 99
-        try scratch.write("b.db", bytes)
-        let compared: Shell.Ended = try scratch.run("moult diff a.db b.db")
-        #expect(compared.status == 1 && compared.errors.contains("b.db is damaged"), "\(compared)")
-        #expect(compared.errors.contains("To see the findings: moult inspect b.db"), "\(compared)")
-        let inspected: Shell.Ended = try scratch.run("moult inspect b.db")
-        #expect(inspected.status == 1 && inspected.output.contains("✗ Page 2: "), "\(inspected)")
-    }
-
     @Test(arguments: ["verify -q -s store", "status --deep -q -s store", "inspect -q store/app.db"])
     func `verify, status --deep and inspect print only findings with -q`(check: String) throws {
         try Shell.must(["sqlite3", scratch.path("app.db")], input: Self.sql)

@@ -11,24 +11,6 @@ import Testing
         try #require(made.status == 0, "\(made.err)")
     }
 
-    @Test(arguments: ["new.db", "old.db", "notes.txt"])
-    func `delta does not replace a file of another kind`(_ name: String) throws {
-        let refused = try scratch.moult(
-            "echo mine > notes.txt; cp \(name) kept; moult delta old.db new.db -o \(name); echo $?; cmp kept \(name)")
-        #expect(refused.status == 0)
-        #expect(refused.out == "1\n")
-        #expect(
-            refused.err
-                == "moult: error: cannot write the patch to \(name): it exists and is not a patch\n  Choose another file name.\n"
-        )
-    }
-
-    @Test func `delta replaces an older patch`() throws {
-        let twice = try scratch.moult(
-            ": > p; moult delta -q old.db new.db -o p && cp p q && moult delta -q new.db old.db -o p && ! cmp -s p q")
-        #expect(twice == (0, "", ""))
-    }
-
     @Test func `a patch that delta makes with little memory gives the same file`() throws {
         let made = try scratch.moult(
             """
@@ -66,16 +48,6 @@ import Testing
         }
     }
 
-    @Test func `delta pairs single databases, and refuses a database that does not exist`() throws {
-        let made = try scratch.moult(
-            """
-            cp new.db other.db; moult pack -q old.db --product org.example.x
-            moult delta -q releases/x-1.0.0.json other.db -o p && test -s p
-            moult delta old.db new.db --database nix -o q; echo $?
-            """)
-        #expect(made.out == "64\n" && made.err.contains("old.db has no database \"nix\""), "\(made)")
-    }
-
     /// Each write of the copies from which the patch is made is delayed, so that the change comes before the last one.
     @Test(arguments: ["old.db", "new.db"])
     func `delta makes no patch of a file that a program changes while it is copied`(_ name: String) throws {
@@ -95,14 +67,5 @@ import Testing
                 == "moult: error: \(name) was changed while it was read: a process opened the database or wrote to it\n  Try again.\n"
         )
         #expect(try scratch.moult("ls -A | grep -F p") == (1, "", ""))
-    }
-
-    @Test func `the error names a missing directory`() throws {
-        let refused = try scratch.moult("moult delta old.db new.db -o none/p")
-        #expect(refused.status == 1)
-        #expect(
-            refused.err
-                == "moult: error: cannot write none/p: no directory none\n  Create the directory first, or choose another file.\n"
-        )
     }
 }

@@ -92,26 +92,6 @@ import Testing
         }
     }
 
-    @Test func `init can be repeated with the same settings`() throws {
-        let line = "moult init a/b --product org.example.test --key k.pub --follow match --feed /srv/feed.json"
-        #expect(try scratch.must("\(line) --json").contains("\"created\":true"))
-        let settings = try scratch.read("a/b/moult.json")
-        #expect(try scratch.must("\(line) --json").contains("\"created\":false"))
-        // The operator may have changed other settings since.
-        try scratch.must("moult init a/b --product org.example.test")
-        try scratch.must("sed -i 's/\"keep\": 2/\"keep\": 7/' a/b/moult.json && \(line)")
-        try scratch.must("sed -i 's/\"keep\": 7/\"keep\": 2/' a/b/moult.json")
-        #expect(try scratch.read("a/b/moult.json") == settings)
-        for (words, name) in [
-            ("--product org.example.other", "product"), ("--product org.example.test --follow newer", "follow"),
-            ("--product org.example.test --key other.pub", "keys"),
-            ("--product org.example.test --feed https://example.org/feed.json?token=secret", "feed"),
-        ] {
-            try refused("moult init a/b \(words)", 3, "a different value for \"\(name)\"")
-        }
-        try refused("moult init a/b --product org.example.test --app 1.0.0", 3, "moult.json has no \"app\"\n")
-    }
-
     @Test(arguments: ["--key k.pub", "--key k.pub --key other.pub"])
     func `for a store without keys, the advice contains the line that adds them to the settings`(_ keys: String) throws
     {
@@ -123,17 +103,5 @@ import Testing
         try scratch.must("cat > line <<'EOF'\n\(line)EOF\nsed -i '1r line' s/moult.json")
         try scratch.must("moult apply -q -s s --create \(keys) \(first)")
         try refused("moult apply -s s \(second)", 3, "is not signed")
-    }
-
-    @Test func `for a new store, the advice about keys is to use --key`() throws {
-        let path = scratch.path("rel/test-1.0.0.json")
-        try refused(
-            "moult apply -s new --create --key k.pub \(first)", 3,
-            "  Get the signature from the publisher, and put it next to the file. The publisher creates it with: "
-                + "moult sign \(path) --key k.key\n")
-        try scratch.must("moult sign -q \(first) --key k.key")
-        try refused(
-            "moult apply -s new --create --key other.pub \(first)", 3,
-            "  If that key is the publisher's, specify its .pub file with --key.\n")
     }
 }

@@ -69,12 +69,6 @@ import Testing
         #expect(page.contains("<h2>&lt;i&gt; nothing → 1.0.0 <span class=\"badge removed\">failed</span></h2>"))
         #expect(page.contains("<p class=note>&lt;script&gt;</p>\n<p class=note>&amp;</p>\n"))
     }
-
-    @Test func `an empty history is reported`() throws {
-        try world.install()
-        try world.must("moult history -q --html h.html")
-        #expect(try world.scratch.text("h.html").contains("this store has no history yet"))
-    }
 }
 
 /// Histories that are longer than the block that is read into memory at once.

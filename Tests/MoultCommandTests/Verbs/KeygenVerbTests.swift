@@ -35,18 +35,6 @@ import Testing
         )
     }
 
-    @Test(arguments: ["release.key", "release.pub"])
-    func `keygen does not replace an existing key`(_ name: String) throws {
-        let scratch = try Scratch()
-        let refused = try scratch.moult("mkdir keys; cd keys; echo mine > \(name); moult keygen --no-password release")
-        #expect(refused.status == 3)
-        #expect(
-            refused.err
-                == "moult: error: \(name) already exists: overwriting it would destroy a key\n  Choose another name, or move that file away.\n"
-        )
-        #expect(try scratch.moult("cat keys/*") == (0, "mine\n", ""))
-    }
-
     @Test(.tags(.thorough)) func `after a kill the next keygen creates the keys`() throws {
         let scratch = try Scratch()
         var kills = 0

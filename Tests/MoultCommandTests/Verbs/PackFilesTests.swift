@@ -28,27 +28,6 @@ import Testing
         try JSON(parsing: scratch.read("releases/\(name).json"), source: name)
     }
 
-    @Test func `pack says why it has chosen the sequence`() throws {
-        let pack = "moult pack food.db --product org.example.food"
-        #expect(try scratch.must(pack).contains("\nsequence 1: the first release in the output directory\n") == false)
-        let draft =
-            #"{"manifest":1,"product":"org.example.d","version":"1.0.0","databases":{"food":{"kind":"reference","source":"food.db"}}}"#
-        try scratch.write("d.json", draft)
-        let reasons = [
-            "1: the first release in the output directory", "1: that of out/d-1.0.0.json, which has the same version",
-        ]
-        for reason in reasons {
-            #expect(try scratch.must("moult pack d.json -o out").contains("\nsequence \(reason)\n"))
-        }
-        try scratch.must("sed -i 's/1.0.0/1.1.0/' d.json")
-        #expect(try scratch.must("moult pack d.json -o out").contains("\nsequence 2: one more than out/d-1.0.0.json\n"))
-        // A correction of an older version needs no other sequence: stores order releases by version.
-        try scratch.must("sed -i 's/1.1.0/1.0.1/' d.json")
-        let ended: Shell.Ended = try scratch.run("moult pack d.json -o out")
-        #expect(ended.errors == "", "\(ended)")
-        #expect(ended.output.contains("\nsequence 3: one more than out/d-1.1.0.json\n"), "\(ended)")
-    }
-
     /// Packs the first release, in which the app's database is shared: the rows of `t` survive updates.
     private func packShared() throws {
         let pack = "moult pack food.db my_app.sqlite --product org.example.food --kind my_app=shared"
@@ -91,12 +70,6 @@ import Testing
         #expect(
             try scratch.must("moult pack --json -o other food.db --product org.example.food").contains("\"sequence\":1")
         )
-    }
-
-    @Test func `a release cannot have the name of a feed or a key list`() throws {
-        for name in ["feed", "keys-1"] {
-            try refused("moult pack food.db --product org.example.food --name \(name)", 64, "\(name).json cannot be")
-        }
     }
 
     @Test func `pack does not replace the files of another release, even with --name`() throws {
@@ -179,41 +152,5 @@ import Testing
         let text = try scratch.must("cat next.json")
         for field in ["proved", "sha256", "\"member\": \"food.db\""] { #expect(!text.contains(field), "\(text)") }
         try scratch.must("moult pack next.json -o again && cmp again/food-1.1.0.json releases/food-1.1.0.json")
-    }
-
-    @Test func `pack refuses ambiguous or invalid input`() throws {
-        try refused("moult pack food.db", 3, "--product org.example.app")
-        try refused("moult pack food.db --product food", 64, "--product must be a reverse-DNS name")
-        try refused("moult pack", 64, "DRAFT")
-        try refused("moult pack food.db --product org.example.food --kind food=best", 64, "must be one of")
-        try refused("moult pack food.db --product org.example.food --kind fod=user", 3, "Did you mean \"food\"?")
-        try refused("moult pack food.db --product org.example.food --version one", 64, "must be a version")
-        try refused("moult pack food.db food.db --product org.example.food", 3, "two files")
-        try scratch.must("cp food.db '9 lives.db'; echo '{}' > draft.json; echo text > text.db")
-        try refused("moult pack '9 lives.db' --product org.example.food", 3, "must begin with a letter")
-        try refused("moult pack food.db draft.json --product org.example.food", 64, "draft.json is not a database")
-        try refused("moult pack draft.json --product org.example.food", 64, "is for database files")
-        try refused("moult pack draft.json draft.json", 64, "specify one draft")
-        try refused("moult pack food.db --product org.example.food --write-draft draft.json", 64, "does not overwrite")
-        try scratch.must("moult pack food.db my_app.sqlite --product org.example.food")
-        try refused("moult pack food.db", 3, "the database \"my_app\" is missing")
-        try refused("moult pack food.db my_app.sqlite --kind food=shared", 3, "its kind is reference in")
-        try scratch.must("moult pack -o releases --name other food.db --product org.example.other")
-        try refused("moult pack food.db my_app.sqlite", 3, "has releases of several products")
-    }
-
-    @Test func `a draft without a sequence gets the next sequence`() throws {
-        for (version, sequence) in [("1.0.0", 1), ("1.1.0", 2), ("1.2.0", 3)] {
-            try make("food.db", version)
-            try scratch.write(
-                "draft.json",
-                """
-                { "manifest": 1, "product": "org.example.food", "version": "\(version)",
-                  "databases": { "food": { "kind": "reference", "source": "food.db" } } }
-                """)
-            let text = try scratch.must("moult pack draft.json")
-            #expect(text.contains("sequence \(sequence): "))
-            #expect(try manifest("food-\(version)")["sequence"] == .size(sequence))
-        }
     }
 }

@@ -36,31 +36,6 @@ import Testing
 
     // MARK: in an empty store
 
-    @Test(arguments: [
-        (
-            #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": ">= 2000" }],"#,
-            "returns 2, expected >= 2000"
-        ),
-        (#""checks": [{ "on": "food", "sql": "selekt 1", "expect": "1" }],"#, "syntax error"),
-        (#""checks": [{ "on": "food", "sql": "SELECT count(*) FROM foods", "expect": "2" }],"#, "no such table: foods"),
-    ])
-    func `pack refuses a release whose check fails`(checks: String, why: String) throws {
-        try draft(1, more: checks)
-        try isRefused(1, "release 1.0.0 cannot be installed into an empty store", why)
-    }
-
-    @Test func `pack refuses databases that cannot be opened together`() throws {
-        try scratch.write("word.sql", Array("PRAGMA encoding = 'UTF-16le'; CREATE TABLE word(w);".utf8))
-        try draft(1, databases: #""word": { "kind": "reference", "build": { "script": "word.sql" } }"#)
-        try isRefused(1, "text encoding")
-    }
-
-    @Test func `pack refuses a table with a reserved name`() throws {
-        try scratch.write("shop.sql", Array("CREATE TABLE moult_release(mine);".utf8))
-        try draft(1, databases: #""shop": { "kind": "shared", "build": { "script": "shop.sql" }, "preserve": [] }"#)
-        try isRefused(1, "moult_release")
-    }
-
     @Test func `pack lists the trials of a sound release`() throws {
         try draft(1, more: #""checks": [{ "on": "food", "sql": "SELECT count(*) FROM food", "expect": "2" }],"#)
         let first = try scratch.moult("moult pack 1.json -o rel")
@@ -257,23 +232,6 @@ import Testing
                 """.utf8))
     }
 
-    @Test func `the error for a draft in Latin-1 names the line`() throws {
-        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
-        let text = try draft(more: "\n\"requires\": { \"app\": \">=1\" }, // für alle\n")
-        try Shell.must(["sh", "-ec", "iconv -f utf8 -t latin1 \(text) > \(text).l1 && mv \(text).l1 \(text)"])
-        let ended = try scratch.moult("moult pack draft.json -o rel")
-        #expect(
-            ended.status == 1 && ended.err.contains("draft.json is not in UTF-8: line 2 is not valid UTF-8"), "\(ended)"
-        )
-    }
-
-    @Test func `a database that is one byte short is refused`() throws {
-        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
-        _ = try draft()
-        let ended = try scratch.moult("truncate -s -1 food.db; moult pack draft.json -o rel")
-        #expect(ended.status == 3 && ended.err.contains("is truncated"), "\(ended)")
-    }
-
     @Test func `a version with build metadata is packed, installed and published`() throws {
         try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
         _ = try draft("1.0.0+build.5")
@@ -286,13 +244,5 @@ import Testing
         #expect(ended.status == 0, "\(ended)")
         #expect(ended.out.hasPrefix("food-1.0.0_build.5.json\nfood-1.0.0_build.5.tar.zst\n"), "\(ended)")
         #expect(ended.out.contains("1.0.0+build.5"), "\(ended)")
-    }
-
-    @Test func `the bundle has the name in the draft`() throws {
-        try Shell.must(["sqlite3", scratch.path("food.db"), "CREATE TABLE food(name)"])
-        _ = try draft(more: "\"bundle\": { \"file\": \"data.tar.zst\" },")
-        #expect(try scratch.moult("moult pack -q draft.json -o rel && ls rel").out == "data.tar.zst\nfood-1.0.0.json\n")
-        let other = try scratch.moult("moult pack draft.json -o zip --format zip")
-        #expect(other.status == 1 && other.err.contains("the bundle cannot have the name data.tar.zst"), "\(other)")
     }
 }

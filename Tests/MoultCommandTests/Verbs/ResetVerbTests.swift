@@ -21,31 +21,6 @@ import Testing
     @discardableResult
     private func must(_ line: String) throws -> String { try scratch.mustMoult(line) }
 
-    private func names(_ prefix: String) throws -> [String] { try Files.list(store).filter { $0.hasPrefix(prefix) } }
-
-    @Test(arguments: Broken.allCases)
-    func `a reset works even if the database cannot be opened`(_ broken: Broken) throws {
-        for (name, words, table) in [("user", "user --set-user-data-aside", "note"), ("thumbs", "thumbs", "thumb")] {
-            try broken.make("\(name).db", in: store)
-            let before = try names("\(name).db")
-            let out = try must("moult reset \(words)")
-            #expect(out.contains("~ \(name) was recreated: \(store)/\(name).db\n"))
-            #expect(try names("\(name).db") == ["\(name).db"])
-            #expect(
-                try must("moult sql 'SELECT count(*) AS n FROM \(name == "user" ? "main" : name).\(table)'") == "n\n0\n"
-            )
-            if before.isEmpty {
-                #expect(!out.contains("the old files are in"))
-            } else {
-                let line = try #require(out.split(separator: "\n").first { $0.hasPrefix("  the old files are in ") })
-                let aside = String(line.dropFirst("  the old files are in ".count))
-                #expect(try Files.list(aside).filter { $0.hasPrefix("\(name).db") } == before)
-            }
-        }
-        #expect(try must("moult verify").hasSuffix("all sound\n"))
-        #expect(try must("moult recover") == "nothing to do: no update is unfinished\n")
-    }
-
     /// The rows are in one set: the second attempt finishes the first, or repeats it.
     @Test(.tags(.thorough)) func `a reset killed at any call and repeated sets the data aside once`() throws {
         try must("mkdir pristine && cp -a store pristine")
@@ -68,20 +43,6 @@ import Testing
             number += 1
         }
         #expect(number > 20, "\(number)")
-    }
-
-    @Test func `a reset reports how many rows were salvaged`() throws {
-        try Broken.tornHeader.make("user.db", in: store)
-        let text = try must("moult reset user --set-user-data-aside --reason 'it was torn'")
-        #expect(text.contains("  2 rows salvaged to \(store)/.moult/quarantine/"))
-        let json = try JSON(
-            parsing: try must("moult reset user --set-user-data-aside --json").split(separator: "\n").last.map(
-                String.init)
-                ?? "", source: "reset")
-        #expect(json["database"]?.string == "user" && json["path"]?.string == "\(store)/user.db")
-        // A sound database is copied as a whole.
-        #expect(json["salvage"] == nil)
-        #expect(try must("moult history").contains("it was torn"))
     }
 
     @Test func `salvage is repeated on request and replaces only its own files`() throws {
@@ -164,23 +125,6 @@ import Testing
         #expect(out.contains(" rows salvaged to "))
     }
 
-    /// Errors of a reset, each with the required option or the next step.
-    @Test(arguments: [
-        ("reset user", 3, "user contains user data", "moult reset user --set-user-data-aside"),
-        ("reset food", 3, "food cannot be reset", "Repair it from its release: moult apply RELEASE"),
-        ("reset usr", 3, "release 1.0.0 has no database \"usr\"", "Did you mean \"user\"?"),
-        ("reset", 64, "DATABASE", "moult reset"),
-    ])
-    func `a reset without its required option or for a wrong database is refused`(
-        words: String, status: Int32, what: String, now: String
-    ) throws {
-        let before = try Tree(store)
-        let ended = try scratch.moult("moult \(words)")
-        #expect(ended.status == status)
-        #expect(ended.err.contains(what) && ended.err.contains(now), "\(ended.err)")
-        #expect(try Tree(store) == before)
-    }
-
     @Test func `a dry run of a reset changes nothing`() throws {
         try Broken.noDatabase.make("user.db", in: store)
         let before = try Tree(store)
@@ -188,21 +132,6 @@ import Testing
         #expect(ended.status == 2)
         #expect(ended.out.contains("user.db and its sidecar files go to quarantine"))
         #expect(try Tree(store) == before)
-    }
-
-    /// A damaged read-only database is not reset, but installed again.
-    @Test(arguments: [
-        "rm store/food.db", "rm store/food.db; echo broken > store/food.db",
-        "chmod u+w store/.moult/current store/.moult/current/food.db; echo broken > store/.moult/current/food.db",
-        "chmod u+w store/.moult/current/; rm -f store/.moult/current/food.db",
-    ])
-    func `a read-only database is repaired by applying the release again`(damage: String) throws {
-        try must(damage)
-        #expect(try scratch.moult("moult verify").status == 1)
-        #expect(try scratch.moult("moult reset food").status == 3)
-        try must("moult apply rel/test-1.0.0.json")
-        #expect(try must("moult sql 'SELECT name FROM food.food'") == "name\negg\n")
-        #expect(try must("moult verify --deep").hasSuffix("all sound\n"))
     }
 
     // MARK: permissions

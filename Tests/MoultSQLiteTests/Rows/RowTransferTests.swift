@@ -65,6 +65,22 @@ struct TransferCase {
             ])
     }
 
+    @Test(arguments: [
+        ("a TEXT", "'007'", "a INTEGER", ""), ("a TEXT", "'7'", "a INTEGER", ""), ("a", "7", "a TEXT", ""),
+        ("a TEXT", "'1.10'", "a REAL", ""), ("a", "9007199254740993", "a REAL", ""),
+        ("a TEXT", "'007'", "a INTEGER", "STRICT"),
+    ])
+    func `by default, a value that the new column would change stops the transfer`(
+        old: String, value: String, new: String, options: String
+    ) throws {
+        let test = try TransferCase(
+            old: "CREATE TABLE t(id INTEGER PRIMARY KEY, \(old)); INSERT INTO t VALUES(1,\(value))",
+            new: "CREATE TABLE t(id INTEGER PRIMARY KEY, \(new)) \(options)")
+        let error = try #require(throws: MoultError.self) { try test.run(RowRule(table: "t")) }
+        #expect(error.code == .rowRejected)
+        #expect(try test.rows("SELECT * FROM t") == [])
+    }
+
     @Test func `by default, a row that does not fit stops the transfer and nothing changes`() throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES(1,1),(2,NULL)",
@@ -74,10 +90,13 @@ struct TransferCase {
         #expect(try test.rows("SELECT * FROM t") == [])
     }
 
-    @Test func `rows that collide in the new schema are never lost`() throws {
+    @Test(arguments: ["PRIMARY KEY", "UNIQUE"])
+    func `rows that collide in the new schema are never lost`(key: String) throws {
         let test = try TransferCase(
             old: "CREATE TABLE t(a TEXT PRIMARY KEY); INSERT INTO t VALUES('Salt'),('salt'),('egg')",
-            new: "CREATE TABLE t(a TEXT PRIMARY KEY COLLATE NOCASE)")
+            new: "CREATE TABLE t(a TEXT \(key) COLLATE NOCASE)")
+        let error = try #require(throws: MoultError.self) { try test.run(RowRule(table: "t")) }
+        #expect(error.code == .rowRejected)
         let outcome = try test.run(RowRule(table: "t", onReject: .record))
         #expect(outcome == [TableOutcome(table: "t", selected: 3, carried: 2, rejected: 1)])
         #expect(try test.rows("SELECT a FROM t ORDER BY a") == ["'egg'", "'Salt'"])
@@ -124,6 +143,22 @@ struct TransferCase {
         let test = try TransferCase(old: schema, new: schema)
         #expect(
             try test.run(RowRule(table: "t", onConflict: .fail)) == [TableOutcome(table: "t", selected: 2, carried: 2)])
+        try test.old.execute("UPDATE t SET a = 1 WHERE id = 1")
+        try test.new.execute("UPDATE t SET a = '1' WHERE id = 1")
+        let error = try #require(throws: MoultError.self) { try test.run(RowRule(table: "t", onConflict: .fail)) }
+        #expect(error.code == .rowConflict)
+    }
+
+    @Test func `equal rows without a key are all carried over, and rows of a table with odd names`() throws {
+        let schema = #"""
+            CREATE TABLE t(a); CREATE TABLE "t""m x"("n a" TEXT, "order" INT, PRIMARY KEY("n a", "order")) WITHOUT ROWID;
+            """#
+        let test = try TransferCase(
+            old: schema + #"INSERT INTO t VALUES(1),(1),(1); INSERT INTO "t""m x" VALUES('mine',1),('mine',2)"#,
+            new: schema + "INSERT INTO t VALUES(2)")
+        try test.run(RowRule(table: "t"), RowRule(table: #"t"m x"#))
+        #expect(try test.rows("SELECT a FROM t ORDER BY a") == ["1", "1", "1", "2"])
+        #expect(try test.rows(#"SELECT * FROM "t""m x""#) == ["'mine',1", "'mine',2"])
     }
 
     @Test func `a row that conflicts with several shipped rows replaces them, and each of them is recorded`() throws {
@@ -155,12 +190,14 @@ struct TransferCase {
     @Test func `text is carried over byte for byte, even if it is not valid`() throws {
         let values = """
             (1,CAST(x'C4E4FF' AS TEXT)),(2,CAST(x'6100' AS TEXT)),(3,9e999),(4,-9e999),(5,x''),(6,''),(7,0.1),
-            (8,9223372036854775807),(9,1.0),(10,1),(11,NULL),(12,zeroblob(9)),(13,-0.0)
+            (8,9223372036854775807),(9,1.0),(10,1),(11,NULL),(12,zeroblob(9)),(13,-0.0),
+            (14,CAST(x'EDA080' AS TEXT)),(15,-9223372036854775808),(16,9007199254740993),(17,1e-320),(18,'007'),(19,'1e3'),
+            (20,x'373037'),(21,'line' || char(13) || char(10) || 'end '),(22,zeroblob(100000)),(23,hex(zeroblob(70000)))
             """
         let test = try TransferCase(
             old: "CREATE TABLE t(id INTEGER PRIMARY KEY, a); INSERT INTO t VALUES\(values)",
             new: "CREATE TABLE t(id INTEGER PRIMARY KEY, a)")
-        #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 13, carried: 13)])
+        #expect(try test.run(RowRule(table: "t")) == [TableOutcome(table: "t", selected: 23, carried: 23)])
         let sql = "SELECT id, typeof(a), hex(a), quote(a) FROM t"
         #expect(try test.old.query(sql) == test.new.query(sql))
     }
@@ -233,6 +270,9 @@ struct TransferCase {
         try test.run(RowRule(table: "t", conditions: ["id = 7"]))
         #expect(try test.rows("SELECT * FROM log") == [])
         #expect(try test.rows("SELECT name, seq FROM sqlite_sequence") == ["'t',100"])
+        try test.new.execute("INSERT INTO t VALUES(500,'shipped'); DELETE FROM t; DELETE FROM log")
+        try test.run(RowRule(table: "t", conditions: ["id = 7"]))
+        #expect(try test.rows("SELECT name, seq FROM sqlite_sequence") == ["'t',500"])
     }
 
     @Test func `rows that violate a foreign key are rejected, and then the rows that refer to them`() throws {
@@ -257,6 +297,11 @@ struct TransferCase {
                 #"'b','it refers to a row of a that does not exist','{"id":2,"a":2}'"#,
                 #"'c','it refers to a row of b that does not exist','{"k":"y","b":2}'"#,
             ])
+        let error = try #require(throws: MoultError.self) { try test.run(RowRule(table: "b")) }
+        #expect(error.code == .rowRejected)
+        // The table of the parents may come last.
+        try test.run(RowRule(table: "c"), RowRule(table: "b"), RowRule(table: "a"))
+        #expect(try test.rows("SELECT * FROM c ORDER BY k") == ["'x',1", "'y',2"])
     }
 
     @Test func `a shipped row is restored if the row that replaced it is rejected`() throws {

@@ -1,4 +1,5 @@
 import MoultBasics
+import MoultLibc
 import StepKit
 import Testing
 
@@ -20,18 +21,30 @@ func refusal(_ bytes: [UInt8], as form: Manifest.Form) -> String? {
         #expect(try refusal(SampleDocuments.sealed(), as: .sealed) == nil)
     }
 
-    @Test(arguments: wrongDrafts + wrongSealed)
+    @Test(arguments: WrongManifest.all)
     func `an error contains the place, the problem and the advice`(_ wrong: WrongManifest) throws {
         // An error without specific advice has this general advice.
-        let step =
-            wrong.form == .draft
-            ? "Correct the draft. To see its fields: moult help draft"
-            : "Copy or download the manifest again, or pack the release again."
+        let step = wrong.form == .draft ? Self.draftStep : Self.sealedStep
         let said = try #require(try refusal(wrong.document(), as: wrong.form))
         #expect(["m.json: \(wrong.says)", "m.json: \(wrong.says). \(step)"].contains(said), "\(said)")
     }
 
-    @Test(arguments: wrongDrafts + wrongSealed)
+    @Test func `there are many cases, and MOULT_TEXTS=write writes their messages`() throws {
+        #expect(WrongManifest.all.count > 100)
+        guard let wish = getenv("MOULT_TEXTS"), String(cString: wish) == "write" else { return }
+        try WrongManifest.write { wrong in
+            let said = try #require(try refusal(wrong.document(), as: wrong.form)).dropFirst("m.json: ".count)
+            for step in [". \(Self.draftStep)", ". \(Self.sealedStep)"] where said.hasSuffix(step) {
+                return String(said.dropLast(step.count))
+            }
+            return String(said)
+        }
+    }
+
+    private static let draftStep = "Correct the draft. To see its fields: moult help draft"
+    private static let sealedStep = "Copy or download the manifest again, or pack the release again."
+
+    @Test(arguments: WrongManifest.all)
     func `every refusal has advice`(_ wrong: WrongManifest) throws {
         let bytes = Array(try wrong.document().line.utf8)
         let error = #expect(throws: MoultError.self) {

@@ -14,7 +14,7 @@ import Testing
     @Test(arguments: [DocumentForm.draft, .sealed])
     func `parser and schema refuse invalid documents`(_ form: DocumentForm) throws {
         let validator = SchemaValidator(try form.schema())
-        for wrong in wrongDrafts + wrongSealed where (wrong.form == .draft) == (form == .draft) {
+        for wrong in WrongManifest.all where (wrong.form == .draft) == (form == .draft) {
             // If the schema accepts the document, the document must have an error that a schema cannot express.
             #expect(try validator.accepts(wrong.document()) == (wrong.beyond != nil), "\(wrong.testDescription)")
             if let beyond = wrong.beyond { #expect(wrong.says.contains(beyond.rawValue)) }
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `every rule that the schemas cannot express is in the table`() {
-        let shown = (wrongDrafts + wrongSealed).compactMap(\.beyond)
+        let shown = WrongManifest.all.compactMap(\.beyond)
         #expect(BeyondSchema.allCases.filter { !shown.contains($0) } == [])
     }
 
