@@ -1,5 +1,5 @@
-import MoultRows
 package import MoultBasics
+import MoultRows
 internal import MoultSQLite
 internal import StepKit
 

@@ -1,6 +1,6 @@
-import MoultRows
 internal import MoultBasics
 internal import MoultFiles
+import MoultRows
 internal import MoultSQLite
 
 /// A comparison as one HTML page.
