@@ -78,7 +78,7 @@ import Testing
         return steps
     }
 
-    @Test(.tags(.sampled), arguments: seeds.sampled(25))
+    @Test(.tags(.sampled), arguments: seeds.sampled(15))
     func `a random history keeps the rules of a feed`(seed: Int) {
         let steps = Self.history(seed)
         guard Self.fault(steps, seed) != nil else { return }

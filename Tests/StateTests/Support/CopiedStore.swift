@@ -125,7 +125,7 @@ struct CopiedStore {
                 ],
             ]
             try Files.writeNew(Array(draft.pretty.utf8), to: "\(work)/draft.json")
-            try Shell.must([BuiltMoult.path(), "pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", packed])
+            try BuiltMoult.must(["pack", "-q", "--allow-dirty", "\(work)/draft.json", "-o", packed])
         }
 
         func manifest(_ number: Int) -> String { scratch.path("packed/copies-\(number).0.0.json") }
@@ -148,7 +148,7 @@ struct CopiedStore {
     }
 
     func moult(_ arguments: [String]) throws -> Shell.Ended {
-        try Shell.run([BuiltMoult.path()] + arguments + ["--store", path])
+        try BuiltMoult.run(arguments + ["--store", path])
     }
 
     func must(_ arguments: String...) throws {
@@ -159,7 +159,7 @@ struct CopiedStore {
     /// Creates a store in this state.
     static func make(_ state: State, at path: String, _ releases: Releases) throws -> CopiedStore {
         let store = CopiedStore(path: path)
-        try Shell.must([BuiltMoult.path(), "init", "-q", path, "--product", "local.copies"])
+        try BuiltMoult.must(["init", "-q", path, "--product", "local.copies"])
         // Otherwise a generation is removed once it is a minute old, which depends on the load of the machine.
         let settings: JSON = ["moult": 1, "product": "local.copies", "keep": 9]
         try Files.replace("\(path)/moult.json", with: Array(settings.pretty.utf8))
