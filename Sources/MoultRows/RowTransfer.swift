@@ -112,8 +112,8 @@ extension Connection {
             guard let need = AppNeed(error, isAlone: true) else { throw error }
             throw MoultError(
                 .appExtension, .refused, what: "cannot \(doing)",
-                why:
-                    "the schema of \(error.sqlite?.path ?? path) needs the \(need.kind) \(need.name), which only the app provides",
+                why: "the schema of \(error.sqlite?.path ?? path) needs the \(need.kind) \(need.name), "
+                    + "which only the app provides",
                 now: "Remove it from the tables that the app writes to, then publish the release again.", cause: error)
         }
     }
