@@ -7,9 +7,9 @@ PREFIX ?= /usr/local
 # Debian packages for the build: libraries and the linker.
 BUILD := libsqlite3-dev libarchive-dev libssl-dev libzstd-dev libcurl4-openssl-dev libseccomp-dev nettle-dev liblzma-dev libbz2-dev zlib1g-dev pkg-config lld
 # Debian packages for `make test`: other programs that read or write the same files, a web server, and a tracer.
-QUICK := $(BUILD) sqlite3 strace python3 libarchive-tools nginx openssl procps curl git zstd xz-utils zip unzip p7zip-full xxd minisign gcc libc6-dev
+QUICK_DEPS := $(BUILD) sqlite3 strace python3 libarchive-tools nginx openssl procps curl git zstd xz-utils zip unzip p7zip-full xxd minisign gcc libc6-dev
 # Debian packages that only the tests tagged as thorough and the other targets use.
-ALL := $(QUICK) btrfs-progs util-linux systemd docker-registry skopeo apache2-utils rsync fish zsh groff mandoc prometheus rclone softhsm2 opensc
+ALL := $(QUICK_DEPS) btrfs-progs util-linux systemd docker-registry skopeo apache2-utils rsync fish zsh groff mandoc prometheus rclone softhsm2 opensc
 PROOF := $(ALL) e2fsprogs xfsprogs
 BENCH_DEPS := $(ALL) sqlite3-tools xdelta3 bsdiff time
 # Programs to compare with; the tables leave out those that cannot be installed.
@@ -23,7 +23,7 @@ $(call needs,demo,6 minutes,$(BUILD))
 $(call needs,build,4 minutes,$(BUILD))
 $(call needs,release,6 minutes,$(BUILD))
 $(call needs,docs,6 minutes,$(BUILD))
-$(call needs,test,8 minutes,$(QUICK))
+$(call needs,test,8 minutes,$(QUICK_DEPS))
 $(call needs,sample,6 minutes,$(PROOF))
 $(call needs,test-all,2 hours,$(PROOF))
 $(call needs,sanitize-quick,15 minutes,$(ALL))
