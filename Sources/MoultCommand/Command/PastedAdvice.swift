@@ -1,6 +1,8 @@
 internal import MoultBasics
 
-extension Advice { func completing(_ complete: (Command) -> Command) -> Advice { mapping { .command(complete($0)) } } }
+extension Advice {
+    func completing(_ complete: (Command) -> Command) -> Advice { mapping { .command(complete($0)) } }
+}
 
 extension Advice.Command {
     /// Returns the command with `--store` if it has one of these verbs: it may be run in another directory.

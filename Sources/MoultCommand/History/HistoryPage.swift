@@ -192,4 +192,6 @@ struct HistoryPage {
         """
 }
 
-extension History.Entry { fileprivate var isFailure: Bool { outcome != .done && outcome != .finished } }
+extension History.Entry {
+    fileprivate var isFailure: Bool { outcome != .done && outcome != .finished }
+}

@@ -85,6 +85,8 @@ struct Table: Sendable {
     }
 }
 
-extension StyledText { fileprivate var isBlank: Bool { plain.allSatisfy { $0 == " " } } }
+extension StyledText {
+    fileprivate var isBlank: Bool { plain.allSatisfy { $0 == " " } }
+}
 
 func spaces(_ count: Int) -> StyledText { StyledText(String(repeating: " ", count: max(0, count))) }

@@ -71,4 +71,6 @@ struct Terminal: Sendable, Equatable {
     }
 }
 
-extension Terminal { var symbols: Symbols { hasUnicode ? .unicode : .ascii } }
+extension Terminal {
+    var symbols: Symbols { hasUnicode ? .unicode : .ascii }
+}

@@ -54,7 +54,9 @@ extension Page {
     }
 }
 
-extension Holds { var json: JSON { .array(all.map(\.json)) } }
+extension Holds {
+    var json: JSON { .array(all.map(\.json)) }
+}
 
 /// Rows of the app that updates have left behind: an operator hears of them also with `-q` and from a timer.
 extension Output {

@@ -167,9 +167,13 @@ extension Manifest {
     }
 }
 
-extension Manifest.Bundle { var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) } }
+extension Manifest.Bundle {
+    var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) }
+}
 
-extension Manifest.Patch { var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) } }
+extension Manifest.Patch {
+    var content: Feed.File { Feed.File(name: file, size: size, sha256: sha256) }
+}
 
 extension Feed.File {
     func isContent(of path: String) throws -> Bool {

@@ -197,4 +197,6 @@ final class RegistryCopy {
     }
 }
 
-extension Artifact.Layer { fileprivate var file: Feed.File { Feed.File(name: name, size: size, sha256: sha256) } }
+extension Artifact.Layer {
+    fileprivate var file: Feed.File { Feed.File(name: name, size: size, sha256: sha256) }
+}
