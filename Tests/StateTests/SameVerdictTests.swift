@@ -47,8 +47,9 @@ import Testing
             #expect(refused.errors.contains(sidecar), "\(refused)")
         }
         try runAdvice("repair food with: ", in: status.output)
-        #expect(try store.moult(["status", "--nagios"]).status == 0)
         #expect(try store.moult(["apply", releases.manifest(2)]).output.contains("nothing to do"))
+        // Until then, the attempt that was refused is reported.
+        #expect(try store.moult(["status", "--nagios"]).status == 0)
         #expect(try store.moult(["verify", "--deep"]).status == 0)
     }
 
@@ -109,8 +110,9 @@ import Testing
         try Shell.must(["mv", scratch.path("disk"), scratch.path("unmounted")])
         let deep = try store.moult(["status", "--deep"])
         #expect(deep.status == 1 && !deep.output.contains("rm "), "\(deep)")
-        #expect(deep.output.contains("mount the disk"), "\(deep)")
-        #expect(try store.moult(["status"]).output.contains("its disk may not be mounted"))
+        #expect(deep.output.contains("its disk may not be mounted"), "\(deep)")
+        #expect(deep.output.contains("Mount that disk"), "\(deep)")
+        #expect(try store.moult(["status"]).output.contains("Mount that disk"))
         #expect(try store.state("diary") == "missing")
     }
 

@@ -112,10 +112,14 @@ package struct Orchestrator: Sendable {
         announce: (Plan) throws -> Void = { _ in }
     ) throws -> Result {
         let store = snapshot()
-        // A release that is already installed leaves no trace.
+        // A release that is already installed leaves no trace, except that a failure is over.
         // Only the planner reports consent to take over a database that the release does not have.
         if request.consent.takeOver.isEmpty, try NoOpCheck(store).isCurrent(release.bytes, of: release.path) {
             try rememberIfIdle(store)
+            // Without a feed, no later attempt would show that a failure is over.
+            if Attempt.read(layout)?.failure != nil, try store.settings.feed == nil {
+                Attempt.record("apply", nil, took: .zero, notReloaded: nil, in: layout)
+            }
             return Result(generation: try store.installedName)
         }
         return try tracing("apply", store, \.self) { _ in

@@ -131,7 +131,7 @@ package struct Assessment {
         {
             state.place = unusable(
                 database, .missing, place, "it is a link to \(target), which is missing; its disk may not be mounted",
-                .resetting(database, isMissing: true))
+                .resetting(database, isMissing: true, restore: "Mount that disk, or restore the file"))
             return state
         }
         var kind = Finding.Kind.damaged

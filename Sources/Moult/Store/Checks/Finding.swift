@@ -190,12 +190,14 @@ extension Advice {
     }
 
     /// How to replace the file of a writable database with a new one; the rows that only the app had cannot be created again.
-    static func resetting(_ database: Database, isMissing: Bool = false) -> Advice {
+    static func resetting(
+        _ database: Database, isMissing: Bool = false, restore: String = "Restore the file"
+    ) -> Advice {
         let reset = Advice.Command(resetCommand(for: database))
         if database.kind.isDisposable { return "To create it again: \(reset)" }
         let fresh = database.kind.freshContent
         return isMissing
-            ? "Restore the file. To start with \(fresh) instead: \(reset)"
+            ? "\(restore). To start with \(fresh) instead: \(reset)"
             : "Restore a backup. To set it aside and start with \(fresh) instead: \(reset)"
     }
 
