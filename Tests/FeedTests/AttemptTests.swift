@@ -92,6 +92,23 @@ import Testing
         #expect(try attempt()?["code"] == nil && attempt()?["failures"]?.integer == 0)
     }
 
+    @Test func `an update with nothing to do ends a failure only in a store without a feed`() throws {
+        try bench.release("2.0.0", sequence: 2)
+        try bench.must(
+            """
+            moult init -q alone --product org.example.test
+            moult apply -q -s alone rel/test-1.0.0.json
+            rm rel/test-2.0.0.tar.zst
+            """)
+        #expect(try bench.run("moult apply -q -s alone rel/test-2.0.0.json").status != 0)
+        #expect(try bench.run("moult status --nagios -s alone").status == 1)
+        try bench.must("moult apply -q -s alone rel/test-1.0.0.json; moult status --nagios -s alone")
+        // Only an answer of the feed shows that a store can follow it again.
+        #expect(try bench.run("mv public gone; moult apply -q -s store").status == 1)
+        try bench.must("moult apply -q -s store rel/test-1.0.0.json")
+        #expect(try nagios().status == 1)
+    }
+
     @Test func `failures are counted from the first one, and are critical after a day`() throws {
         try bench.must("mv public gone")
         for _ in 1...3 { #expect(try bench.run("moult apply -q -s store").status == 1) }

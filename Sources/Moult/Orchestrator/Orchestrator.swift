@@ -116,11 +116,10 @@ package struct Orchestrator: Sendable {
         // Only the planner reports consent to take over a database that the release does not have.
         if request.consent.takeOver.isEmpty, try NoOpCheck(store).isCurrent(release.bytes, of: release.path) {
             try rememberIfIdle(store)
+            let result = Result(generation: try store.installedName)
             // Without a feed, no later attempt would show that a failure is over.
-            if Attempt.read(layout)?.failure != nil, try store.settings.feed == nil {
-                Attempt.record("apply", nil, took: .zero, notReloaded: nil, in: layout)
-            }
-            return Result(generation: try store.installedName)
+            guard Attempt.read(layout)?.failure != nil, try store.settings.feed == nil else { return result }
+            return try tracing("apply", store, \.self) { _ in result }
         }
         return try tracing("apply", store, \.self) { _ in
             try avoidingUnfitPatches(store) { planner in
