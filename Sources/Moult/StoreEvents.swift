@@ -69,6 +69,7 @@ extension Store {
                 }
                 if found == installed { return [] }
                 let now = try Generation.load(installed, in: layout).manifest
+                // Compared with a generation that cannot be read, all databases count as changed.
                 let before = found.flatMap { try? Generation.load($0, in: layout).manifest }
                 return try ChangeRecord.changes(
                     of: now.changed(since: before), since: found, in: installed, layout, limit: limit

@@ -39,6 +39,7 @@ package struct StoreEnvironment {
             { try Unfinished(in: layout).findings }, one(pointer), kinds, unreadable, links, settingsFile, one(product),
             secrets, one(history), one(holds), unknownFiles, unused, one(processes), fileSystems, one(version),
         ] { findings += try reportingDenial(check) }
+        // `unreadable` reports the generations that are left out.
         for generation in try Generation.names(layout).compactMap({ try? store.generation($0) }) {
             findings += try reportingDenial { try databases(of: generation) }
         }

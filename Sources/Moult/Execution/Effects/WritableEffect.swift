@@ -4,6 +4,7 @@ internal import MoultSQLite
 internal import StepKit
 
 /// An effect on a database that apps write to, from the hold to the commit.
+///
 /// An update takes all of these effects through the same stages: hold every database before any is changed, decide, perform,
 /// commit. If a database cannot be held, the update ends before anything has changed.
 class WritableEffect {
